@@ -20,6 +20,7 @@ OPTIONS = {
     "midpoint, readable kernel": ("midpoint", {"backend": ORACLE.backend}),
     "midpoint, noise of each patch": ("midpoint", {"noise": "patch"}),
     "mixup, all pairs": ("mixup", {"mixing": 0.3}),
+    "midpoint, regularised": ("midpoint", {"weight_decay": 0.01, "label_smoothing": 0.1}),
     "mixup, pairs drawn once": ("mixup", {"pairs": 7}),
     "mixup, pairs drawn each step": ("mixup", {"pairs": 7, "redraw": "each step"}),
 }

@@ -17,7 +17,7 @@ from mvsim.cli.options import FLAG, Quiet
 from mvsim.cli.output import Notices, refuse_folder, saving
 from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
-from mvsim.sweeps.runs import open_runs
+from mvsim.sweeps.runs import open_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ def collect(
         if out.exists() and not force:
             raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
         ensure_writable(out, force=True)
-    data = write(open_runs(folder, Notices(quiet).count).table)
+    data = write(open_sweep(folder, Notices(quiet).count).table)
     if out is None:
         sys.stdout.write(data.decode())
         return

@@ -62,8 +62,8 @@ def _headline(found: list[Difference]) -> str:
     """Say in what was asked for two runs differ; if in nothing of that, whether the same came out."""
     asked = [one for one in found if one.kind == "asked for"]
     if asked:
-        told = [f"{one.name.removeprefix('parameters.')}: {one.first}, {one.second}" for one in asked[:MOST]]
-        return f"They differ in {'; '.join(told)}{f'; and {len(asked) - MOST} more' if len(asked) > MOST else ''}."
+        texts = [f"{one.name.removeprefix('parameters.')}: {one.first}, {one.second}" for one in asked[:MOST]]
+        return f"They differ in {'; '.join(texts)}{f'; and {len(asked) - MOST} more' if len(asked) > MOST else ''}."
     if any(one.matters for one in found):
         return "What was asked for is the same, what came out is not."
     return "What was asked for and what came out are the same, bit for bit."

@@ -39,6 +39,9 @@ INTEGER = Parameter(converter=_integer)
 """Of an option with an integer."""
 
 Json = Annotated[bool, FLAG, Parameter(name="--json", help="Print JSON instead of words.")]
+Memory = Annotated[
+    str | None, Parameter(help="Memory that may be used, as 8G; by default what is free, or what the job is limited to if that is less.")
+]
 Quiet = Annotated[bool, FLAG, Parameter(help="No progress on stderr.")]
 
 Command = TypeVar("Command", bound=Callable[..., Any])

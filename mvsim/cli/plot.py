@@ -16,7 +16,7 @@ from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 
 if TYPE_CHECKING:
     from mvsim.runs.run import Run
-    from mvsim.sweeps.runs import Runs
+    from mvsim.sweeps.runs import SweepRuns
 
 PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
 
@@ -82,19 +82,19 @@ def plot(
 def _read(paths: Sequence[Path]) -> list[Run]:
     """Return the runs in some files, or raise `UsageError` if one is there twice."""
     from mvsim.runs.run import open_run
-    from mvsim.sweeps.run_files import refuse_repeated
+    from mvsim.sweeps.identity import refuse_repeated
 
     runs = [open_run(path) for path in paths]
     refuse_repeated(runs)
     return runs
 
 
-def _sweep(folder: Path) -> Runs:
+def _sweep(folder: Path) -> SweepRuns:
     """Return the runs of a sweep, read; a picture of many takes a while after that."""
-    from mvsim.sweeps.runs import open_runs
+    from mvsim.sweeps.runs import open_sweep
 
     notices = Notices()
-    runs = open_runs(folder, notices.count)
+    runs = open_sweep(folder, notices.count)
     runs.table  # noqa: B018 - reads them
     notices.begin("drawing")
     return runs

@@ -19,7 +19,7 @@ from mvsim.base.echo import escaped
 from mvsim.cli.output import LOG_INTERVAL, note, span_text
 
 if TYPE_CHECKING:
-    from mvsim.runs.simulation.pace import Awaited
+    from mvsim.runs.simulation.pace import EscapeProgress
 
 NOTEBOOK_INTERVAL = 0.5
 """Seconds between two updates in a notebook."""
@@ -198,7 +198,7 @@ def pace(status: dict[str, Any]) -> str:
 
 def _next_escape(status: dict[str, Any]) -> str:
     """Say when the next feature is predicted to escape, if that is before a flow ends: it changes the pace, so that no time left can be told."""
-    escapes: Awaited | None = status.get("escapes")
+    escapes: EscapeProgress | None = status.get("escapes")
     if status.get("steps") or escapes is None or escapes.next_time is None or escapes.next_time > (status.get("until") or math.inf):
         return ""
     return f"{escapes.escaped} of {escapes.features} features escaped, next predicted at t = {escapes.next_time:.3g}"

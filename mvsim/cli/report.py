@@ -26,7 +26,7 @@ from mvsim.reports.page import page, template_engine
 from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.runs.run import Run, open_run
-from mvsim.sweeps.runs import Runs, open_runs
+from mvsim.sweeps.runs import SweepRuns, open_sweep
 
 
 def report(
@@ -53,7 +53,7 @@ def report(
     notices = Notices(quiet)
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
-        swept = open_runs(folders[0], notices.count)
+        swept = open_sweep(folders[0], notices.count)
         sections = _judged_sweep(swept, notices) if answer is None else _given(answer, contents_of_sweep(swept), verdicts)
         notices.begin("drawing")
         contents = report_of_sweep(swept, sections, command)
@@ -88,7 +88,7 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
     return list(judge_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
 
 
-def _judged_sweep(runs: Runs, notices: Notices) -> list[Section]:
+def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
     """Return the verdicts on a sweep, none if no theorem is about its runs."""
     judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
     if judged:

@@ -13,7 +13,8 @@ from cyclopts import Parameter
 
 import mvsim
 from mvsim.base.echo import escaped, path_text
-from mvsim.cli.options import FLAG, Json, Quiet, given_for, text_flags, typed_flags, with_flags
+from mvsim.base.limits import limit_memory
+from mvsim.cli.options import FLAG, Json, Memory, Quiet, given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.output import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
 from mvsim.cli.progress import progress_on
 from mvsim.multi_view.parameters import Parameters
@@ -39,6 +40,7 @@ def simulate(
     ] = "scaled",
     dry_run: Annotated[bool, FLAG, Parameter(help="Predict memory and time, with one gradient timed here and now, and simulate nothing.")] = False,
     verbose: Annotated[bool, FLAG, Parameter(name=["--verbose", "-v"], help="List how the run departs from what the theorems assume.")] = False,
+    memory: Memory = None,
     json_: Json = False,
     quiet: Quiet = False,
     **given: Any,
@@ -47,6 +49,7 @@ def simulate(
 
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
+    limit_memory(memory)
     fields, options = given_for(Parameters, given), given_for(RunOptions, given)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)

@@ -12,11 +12,11 @@ from cyclopts import Group, Parameter
 
 from mvsim.base.echo import escaped, path_text, quantity
 from mvsim.base.errors import UsageError
-from mvsim.base.free_memory import available_bytes
+from mvsim.base.limits import available_bytes, limit_memory
 from mvsim.base.options import choices_of
 from mvsim.cli.config import read_toml
 from mvsim.cli.dispatch import DONE, INCONCLUSIVE
-from mvsim.cli.options import FLAG, INTEGER, Flags, Json, Quiet, with_flags
+from mvsim.cli.options import FLAG, INTEGER, Flags, Json, Memory, Quiet, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note
 from mvsim.cli.progress import duration
 from mvsim.cli.sweep_progress import SweepDisplay, summary
@@ -31,7 +31,7 @@ from mvsim.sweeps.regime import R0
 from mvsim.sweeps.study import Study
 from mvsim.sweeps.sweep import CHECKPOINT_SECONDS, jobs_of, work_on
 from mvsim.sweeps.tally import Tally
-from mvsim.sweeps.values import told
+from mvsim.sweeps.values import canonical_text
 
 FAILED = 1
 
@@ -78,6 +78,7 @@ def sweep(
     until: Annotated[float | None, Parameter(help="Runs that ended before they settled go on to this time.")] = None,
     extend: Annotated[bool, FLAG, Parameter(help="Add cells to the study that the folder holds, or make some of its cells.")] = False,
     checkpoint_seconds: Annotated[float, Parameter(help="Seconds between two saves of a run.")] = CHECKPOINT_SECONDS,
+    memory: Memory = None,
     json_: Json = False,
     quiet: Quiet = False,
     **given: str,
@@ -86,6 +87,7 @@ def sweep(
 
     The folder is the only record: the same command, repeated after whatever ended it, makes what is not there yet.
     """
+    limit_memory(memory)
     asked = _study(study, given, zip_, regime)
     if cells:
         print(len(asked.cells))
@@ -184,7 +186,7 @@ def _common(study: Study) -> str:
     """Say what all cells have in common: the method in any case, and what the study fixes."""
     first, swept = study.cells[0], {name for axis in study.axes for name in axis.names}
     named = {name: values[0] for name, values in {"method": (first.method,), **study.values}.items() if name not in swept}
-    common = ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in named.items())
+    common = ", ".join(f"{name}={value if isinstance(value, str) else canonical_text(value)}" for name, value in named.items())
     return f", for all cells: {common}" if common else ""
 
 
@@ -204,14 +206,14 @@ def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int, free: i
 def _ending(folder: SweepFolder, tally: Tally, asked: Standings, one: bool) -> str:
     """Say what has become of the cells, or of the ``one`` that was asked for, and what can be done next."""
     if one:
-        return _told(*asked[0])
+        return _line(*asked[0])
     lines = [f"{summary(tally)}; runs in {escaped(str(folder.path))}"]
     if tally.undecided("done"):
         lines.append("go on with runs that had not settled by --until TIME")
     blocked = [(cell, standing) for cell, standing in asked if standing.blocked]
     if blocked:
         more = f"; and {quantity(len(blocked) - 1, 'more such cell')}, which `mvsim collect` lists" if len(blocked) > 1 else ""
-        lines.append(f"{_told(*blocked[0])}{more}")
+        lines.append(f"{_line(*blocked[0])}{more}")
     if tally.counts["failed"] > len(blocked):
         lines.append("try failed cells again with --retry; `mvsim collect` lists why they failed")
     if tally.busy:
@@ -220,7 +222,7 @@ def _ending(folder: SweepFolder, tally: Tally, asked: Standings, one: bool) -> s
     return "\n".join(lines)
 
 
-def _told(cell: Cell, standing: Standing) -> str:
+def _line(cell: Cell, standing: Standing) -> str:
     """Say how a cell stands, and why."""
     return escaped(f"cell {cell.index} ({cell.label}): {standing.state}" + (f": {standing.message}" if standing.message else ""))
 

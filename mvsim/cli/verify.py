@@ -21,7 +21,7 @@ from mvsim.cli.verdict_table import deciding, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered
 from mvsim.judging.statement import Asked, Paper, Section, Statement
-from mvsim.multi_view.kernels.jit.compiling import compilation_heard
+from mvsim.multi_view.kernels.jit.compiling import on_compilation
 from mvsim.papers.midpoint_mixup.over_runs import FOLLOWED, make_folder
 from mvsim.papers.midpoint_mixup.over_sweeps import contents_of
 from mvsim.papers.papers import PAPERS, names_a_statement, paper_named, statement_named
@@ -224,5 +224,5 @@ def _compilation_told(silent: bool) -> Iterator[None]:
             told = True
             note(COMPILE_NOTICE)
 
-    with compilation_heard(tell):
+    with on_compilation(tell):
         yield

@@ -11,9 +11,11 @@ import numpy as np
 from mvsim.base.errors import DivergedError
 from mvsim.flow.base import Field, Units
 from mvsim.flow.chart import EscapeChart
+from mvsim.flow.growth import outruns_growth
 from mvsim.flow.interface import Motion
 from mvsim.flow.linearisation import Linearisation
 from mvsim.numerics.arrow_matrix import Curvature
+from mvsim.numerics.indexing import with_entries
 from mvsim.numerics.norm import largest, norm
 
 NODES = ((0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0)), (0.5, 0.5))
@@ -81,6 +83,7 @@ class ChartedField:
         self.evaluations = 0
         self._others = chart.others(*field.escaping)
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
+        self._tolerance_at: tuple[np.ndarray, Units] | None = None
 
     def correlations(self, y: np.ndarray) -> np.ndarray:
         """Return c, in its own shape."""
@@ -161,6 +164,8 @@ class ChartedField:
     def gains(self, bounds: Bounds, size: float, before: Motion, after: Motion) -> np.ndarray | None:
         """Return (2,): the integrals of |c'|^2 and |c'|^2 / J over a step within the tolerance, or None if it must not be taken.
 
+        It must not be too long for what grows, of the coordinates off the chart (`mvsim.flow.growth`).
+
         It must not jump over a threshold: a coordinate below its threshold is allowed an error relative to where it is, which can be 10^20 times what
         is right above. That happens where noise carries a small correlation, so that no step foresees its escape.
 
@@ -171,6 +176,8 @@ class ChartedField:
         b, index = self.chart.threshold, self.chart.index
         if ((before.y[index] < -b) & (after.y[index] > b)).any():
             return None
+        if outruns_growth(size, before, after, self._allowed_off_chart(before.y)):
+            return None
         start, end = bounds.log_loss, self.log_loss(self.chart.to_c(after.y))
         gains = self._integrated(size, before, after, start, end)
         if not bounds.allow(end, float(gains[1])):
@@ -178,6 +185,12 @@ class ChartedField:
             gains = self._integrated(size, before, after, start, end)
         self.gained = float(gains[1])
         return gains if bounds.allow(end, self.gained) else None
+
+    def _allowed_off_chart(self, y: np.ndarray) -> np.ndarray:
+        """Return (n,): the errors that a step from y may have, inf on the chart; those that were asked for last are kept."""
+        if self._tolerance_at is None or not np.array_equal(self._tolerance_at[0], y):
+            self._tolerance_at = y, self._tolerance(y, (self.chart, self._others))
+        return with_entries(self._tolerance_at[1].step, self.chart.index, np.full(len(self.chart.index), math.inf))
 
     def _integrated(self, size: float, before: Motion, after: Motion, start: float, end: float) -> np.ndarray:
         """Return the two integrals by Gauss's rule, with y and ln J between the ends by cubic Hermite interpolation.
@@ -207,7 +220,8 @@ class ChartedField:
         return self.log_loss(self.chart.to_c(y))
 
     def tolerance(self, y: np.ndarray) -> Units:
-        return self._tolerance(y, (self.chart, self._others))
+        self._tolerance_at = y, self._tolerance(y, (self.chart, self._others))
+        return self._tolerance_at[1]
 
     def coarser_tolerance(self, y: np.ndarray) -> np.ndarray:
         """Return (n,): the errors that a step may have, of coordinates that are not on the chart as if they were far from an escape."""

@@ -12,11 +12,24 @@ from mvsim.base.errors import UsageError
 from mvsim.losses.cross_entropy import CrossEntropy
 from mvsim.losses.points import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.losses.pointwise import PointwiseLoss
+from mvsim.losses.smoothed_labels import SmoothedLabels
 from mvsim.losses.squared_error import SquaredError
 
 LOSSES: dict[str, type[PointwiseLoss]] = {cls.name: cls for cls in (CrossEntropy, SquaredError)}
 
-__all__ = ["LOSSES", "AllPairs", "CrossEntropy", "ListedPairs", "LossName", "Points", "PointwiseLoss", "SquaredError", "Unmixed", "loss_name"]
+__all__ = [
+    "LOSSES",
+    "AllPairs",
+    "CrossEntropy",
+    "ListedPairs",
+    "LossName",
+    "Points",
+    "PointwiseLoss",
+    "SmoothedLabels",
+    "SquaredError",
+    "Unmixed",
+    "loss_name",
+]
 
 
 class LossName(str):

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mvsim.base.errors import UsageError
-from mvsim.base.free_memory import available_bytes
+from mvsim.base.limits import available_bytes
 from mvsim.multi_view.activations.power import whole_power
 from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.piece_sizes import BATCH_BYTES, BLOCK, CACHED, HESSIAN_ROWS, LEAST_WIDTH, TILE_BYTES, TILE_BYTES_OF_GPU

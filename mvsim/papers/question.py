@@ -21,7 +21,7 @@ from mvsim.papers.midpoint_mixup.over_runs import judge_runs
 from mvsim.papers.midpoint_mixup.over_sweeps import judge_sweep
 from mvsim.papers.papers import PAPERS, names_a_statement, paper_named, statement_named
 from mvsim.runs.run import Run
-from mvsim.sweeps.runs import Runs, open_runs
+from mvsim.sweeps.runs import SweepRuns, open_sweep
 
 FORMER = ("theorem", "theorems", "result", "results", "claim", "claims")
 """Options that statements are not named by."""
@@ -180,9 +180,9 @@ class Question:
         return (section for part in parts for section in part)
 
     @cached_property
-    def _sweep(self) -> Runs | None:
+    def _sweep(self) -> SweepRuns | None:
         """The sweep in a folder, None if runs are given."""
-        return open_runs(self.runs[0]) if self.runs and _is_folder(self.runs[0]) else None
+        return open_sweep(self.runs[0]) if self.runs and _is_folder(self.runs[0]) else None
 
     def as_dict(self) -> dict[str, Any]:
         """Return it in JSON types, defaults filled in; the same question is the same dictionary."""

@@ -13,7 +13,7 @@ from mvsim.pictures.figure import run_figure
 from mvsim.pictures.panel import Panel
 from mvsim.pictures.sweep_figure import sweep_figure
 from mvsim.runs.run import Run, open_run
-from mvsim.sweeps.runs import Runs, open_runs
+from mvsim.sweeps.runs import SweepRuns, open_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ Drawn = Run | str | os.PathLike
 
 
 def plot(
-    runs: Drawn | Iterable[Drawn] | Runs,
+    runs: Drawn | Iterable[Drawn] | SweepRuns,
     *,
     panels: Sequence[Panel | str] | None = None,
     classes: Sequence[int] | None = None,
@@ -35,7 +35,7 @@ def plot(
 
     Parameters
     ----------
-    runs : Run or path, several of these, or Runs
+    runs : Run or path, several of these, or the Runs of a sweep
         What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns, a run file, or the folder of a sweep.
     panels : sequence of str or mvsim.pictures.Panel, optional
         Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, escapes, gaps; or panels of your own. By
@@ -60,8 +60,8 @@ def plot(
     if isinstance(runs, str) and not runs:
         raise UsageError("runs='': must be the name of a run file or of the folder of a sweep")
     if isinstance(runs, str | os.PathLike) and Path(runs).is_dir():
-        runs = open_runs(runs)
-    if not isinstance(runs, Runs):
+        runs = open_sweep(runs)
+    if not isinstance(runs, SweepRuns):
         several = [runs] if isinstance(runs, Drawn) else runs
         return run_figure([_opened(run) for run in several] if isinstance(several, Iterable) else several, panels, classes, title)
     for name, value in (("panels", panels), ("classes", classes), ("title", title)):

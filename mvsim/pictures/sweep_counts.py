@@ -14,7 +14,7 @@ from mvsim.numerics.intervals import clustered_interval
 from mvsim.pictures.labels import method_name
 from mvsim.pictures.style import OUTCOMES
 from mvsim.sweeps.measures import CLASSES
-from mvsim.sweeps.runs import Runs
+from mvsim.sweeps.runs import SweepRuns
 from mvsim.sweeps.study import Axis
 from mvsim.sweeps.values import Value
 
@@ -54,7 +54,7 @@ class Counts(NamedTuple):
         return clustered_interval(self.of[outcome].tolist(), self.classes.tolist()) if len(self.classes) else (math.nan,) * 3
 
 
-def axes_of(runs: Runs) -> list[Axis]:
+def axes_of(runs: SweepRuns) -> list[Axis]:
     """Return what a picture shows of what is swept, which is all but seeds; of values that go side by side with seeds each once."""
     shown = []
     for axis in runs.study.axes:
@@ -64,7 +64,7 @@ def axes_of(runs: Runs) -> list[Axis]:
     return shown
 
 
-def numbers_of(runs: Runs, axes: Sequence[Axis]) -> list[Axis]:
+def numbers_of(runs: SweepRuns, axes: Sequence[Axis]) -> list[Axis]:
     """Return the swept numbers along which fractions are drawn, at most two: k first, then those with the most values.
 
     A number that means nothing for some of the runs, as the law of lambda for ERM, is not among them: it tells panels apart.
@@ -74,7 +74,7 @@ def numbers_of(runs: Runs, axes: Sequence[Axis]) -> list[Axis]:
     return sorted(numbers, key=lambda axis: (axis.label != "k", -len(axis.values)))[:2]
 
 
-def columns_of(runs: Runs, axes: Sequence[Axis]) -> list[Column]:
+def columns_of(runs: SweepRuns, axes: Sequence[Axis]) -> list[Column]:
     """Return the combinations of values along some axes; those that the same runs stand at, because a value means nothing for them, once."""
     columns: dict[tuple[int, ...], Column] = {}
     for cases in product(*([Case(axis, place) for place in range(len(axis.values))] for axis in axes)):
@@ -85,7 +85,7 @@ def columns_of(runs: Runs, axes: Sequence[Axis]) -> list[Column]:
     return list(columns.values())
 
 
-def counts_at(runs: Runs, cases: Sequence[Case]) -> Counts:
+def counts_at(runs: SweepRuns, cases: Sequence[Case]) -> Counts:
     """Return the classes of all runs that are done and have some values."""
     rows = [row for index in _cells_at(runs, cases) if (row := runs.table.iloc[index])["state"] == "done"]
     of = {name: np.array([_count(row, name) for row in rows], dtype=np.int64) for name in outcomes_of(runs)}
@@ -93,7 +93,7 @@ def counts_at(runs: Runs, cases: Sequence[Case]) -> Counts:
     return Counts(of, classes, sum(not row["settled"] for row in rows))
 
 
-def outcomes_of(runs: Runs) -> list[str]:
+def outcomes_of(runs: SweepRuns) -> list[str]:
     """Return what a class can have learned, from all to none; where runs have different numbers of views, under the names for any number."""
     names = {name.removeprefix(CLASSES) for name in runs.measures if name.startswith(CLASSES)}
     if {"both", "all"} <= names:
@@ -127,7 +127,7 @@ def letter_of(name: str) -> str:
     return LETTERS.get(name, f"${name}$" if len(name) == 1 else name.replace("_", " "))
 
 
-def _cells_at(runs: Runs, cases: Sequence[Case]) -> tuple[int, ...]:
+def _cells_at(runs: SweepRuns, cases: Sequence[Case]) -> tuple[int, ...]:
     """Return the numbers of the cells that have some values, each once."""
     axes = {axis.label: axis for axis in runs.study.axes}
     chosen = runs.dataset["cell"].isel({case.axis.label: _places(axes[case.axis.label], case) for case in cases})

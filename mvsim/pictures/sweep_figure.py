@@ -14,7 +14,7 @@ from mvsim.base.errors import UsageError
 from mvsim.pictures.labels import FEATURES, KEPT, method_name
 from mvsim.pictures.style import MARK, OUTCOMES, styled
 from mvsim.pictures.sweep_counts import SAME, Case, Column, Counts, axes_of, columns_of, counts_at, letter_of, numbers_of, outcomes_of, words_for
-from mvsim.sweeps.runs import Runs
+from mvsim.sweeps.runs import SweepRuns
 from mvsim.sweeps.study import Axis
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Facet(NamedTuple):
         return np.array(values, dtype=np.float64).reshape(*self.counts.shape, 3)
 
 
-def sweep_figure(runs: Runs) -> Figure:
+def sweep_figure(runs: SweepRuns) -> Figure:
     """Draw the fractions of classes with both features, exactly one, and none learned (Definition 4.5), over what is swept.
 
     Along one swept number they are lines, over two they are maps with a number in each field; both with Clopper-Pearson intervals over classes
@@ -67,7 +67,7 @@ def sweep_figure(runs: Runs) -> Figure:
 
     Parameters
     ----------
-    runs : Runs
+    runs : SweepRuns
         A sweep; cells that are not done are left out.
 
     Returns
@@ -100,7 +100,7 @@ def sweep_figure(runs: Runs) -> Figure:
     return figure
 
 
-def _counted(runs: Runs, numbers: Sequence[Axis], column: Column) -> NDArray[Any]:
+def _counted(runs: SweepRuns, numbers: Sequence[Axis], column: Column) -> NDArray[Any]:
     """Return what is counted at each place along some axes: the last of them is the first index."""
     shape = tuple(len(axis.values) for axis in reversed(numbers))
     counts = np.empty(shape, dtype=object)
@@ -210,7 +210,7 @@ def _ink(colour: Sequence[float]) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.5 else "white"
 
 
-def _message(runs: Runs, facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Sequence[str]) -> str:
+def _message(runs: SweepRuns, facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Sequence[str]) -> str:
     """Say what came out: of each method the range of the fraction of classes that learned what its theorem is about, or else most."""
     found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for facet in facets:
@@ -228,14 +228,14 @@ def _message(runs: Runs, facets: Sequence[Facet], numbers: Sequence[Axis], outco
     return f"{'; '.join(told)} ({_seeds(runs)})" if told else ""
 
 
-def _seeds(runs: Runs) -> str:
+def _seeds(runs: SweepRuns) -> str:
     """Say how many seeds there are at each place; of seeds that go beside something else, that they differ."""
     seeds = len(runs.study.values.get("seed", (0,)))
     beside = any("seed" in group for group in runs.study.zips)  # then not every place has them all
     return "one seed" if seeds == 1 else "several seeds" if beside else f"{seeds} seeds"
 
 
-def _methods(runs: Runs, column: Column) -> list[str]:
+def _methods(runs: SweepRuns, column: Column) -> list[str]:
     """Return the methods of the runs in a panel."""
     named = {name: value for case in column.cases for name, value in zip(case.axis.names, case.axis.values[case.place], strict=True)}
     return [str(named["method"])] if "method" in named else list(dict.fromkeys(cell.method for cell in runs.study.cells))
@@ -253,7 +253,7 @@ def _range(values: NDArray[np.float64]) -> str:
     return " to ".join(dict.fromkeys(f"{value:.0f}" for value in (np.nanmin(values), np.nanmax(values))))
 
 
-def _caption(runs: Runs, facets: Sequence[Facet], maps: bool) -> str:
+def _caption(runs: SweepRuns, facets: Sequence[Facet], maps: bool) -> str:
     """Say what is common to all panels, and what is missing."""
     left = sum(standing.state != "done" for standing in runs.standings)
     unsettled = sum(counts.unsettled for facet in facets for counts in facet.counts.flat)

@@ -20,9 +20,9 @@ from mvsim.pictures.sweep_figure import sweep_figure
 from mvsim.reports.svg import inline_svg
 from mvsim.runs.archive import revision_text
 from mvsim.runs.run import REGIME, Run
-from mvsim.sweeps.run_files import refuse_repeated
-from mvsim.sweeps.runs import Runs
-from mvsim.sweeps.values import told
+from mvsim.sweeps.identity import refuse_repeated
+from mvsim.sweeps.runs import SweepRuns
+from mvsim.sweeps.values import canonical_text
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
     )
 
 
-def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Report:
+def report_of_sweep(runs: SweepRuns, sections: Iterable[Section], command: str) -> Report:
     """Return the report on a sweep; arguments as for `report_of_runs`."""
     study = runs.study
     done = [cell for cell, standing in zip(study.cells, runs.standings, strict=True) if standing.state == "done"]
@@ -168,19 +168,19 @@ def report_of_sweep(runs: Runs, sections: Iterable[Section], command: str) -> Re
     )
 
 
-def sweep_command(runs: Runs) -> str:
+def sweep_command(runs: SweepRuns) -> str:
     """Return the command that makes the runs of a sweep again."""
     study = runs.study
     words = ["mvsim", "sweep"]
     for name, values in study.values.items():
         plain = all(isinstance(value, int | float | str) for value in values)
-        texts = [value if isinstance(value, str) else told(value) for value in values]
+        texts = [value if isinstance(value, str) else canonical_text(value) for value in values]
         flag = name if name in Parameters.model_fields else name.replace("_", "-")
         words += [f"--{flag}", ",".join(texts) if plain else json.dumps(list(values))]
     for group in study.zips:
         words += ["--zip", ",".join(group)]
     words += ["--regime", study.regime] if study.regime != "scaled" else []
-    until = [] if runs.folder.until is None else ["--until", told(runs.folder.until)]
+    until = [] if runs.folder.until is None else ["--until", canonical_text(runs.folder.until)]
     return shlex.join([*words, *until, "--out", str(runs.folder.path)])
 
 
@@ -201,11 +201,11 @@ def _regime(runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
-def _regime_of_sweep(runs: Runs) -> dict[str, str]:
+def _regime_of_sweep(runs: SweepRuns) -> dict[str, str]:
     """Return the regimes of all parameters as sentences, with the cells that have them."""
     labels: dict[str, list[str]] = {}
     for cell in runs.study.cells:
-        where = ", ".join(f"{name} = {told(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
+        where = ", ".join(f"{name} = {canonical_text(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
         names = list(dict.fromkeys(deviation.name for deviation in cell.parameters.deviations()))
         labels.setdefault(regime_sentence([names]), []).append(where)
     return {label: "" if len(labels) == 1 else "; ".join(dict.fromkeys(where)) for label, where in labels.items()}
@@ -237,7 +237,7 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value)
 
 
-def _cells(runs: Runs) -> Table:
+def _cells(runs: SweepRuns) -> Table:
     """Return the table of the cells: what is swept, what was learned, and why some failed."""
     swept = [name for axis in runs.study.axes for name in axis.names]
     measured = [name for name in runs.measures if name.startswith("classes_")]

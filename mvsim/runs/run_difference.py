@@ -78,12 +78,12 @@ def _entries(kind: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> Itera
 
 def _flat(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was asked for, with the entries of parameters, integrator and options by their own names."""
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for name, value in provenance.items():
         if name in ORIGIN or name in _DERIVED or name in ("status", "settled"):
             continue
-        found |= {f"{name}.{key}": of for key, of in value.items()} if isinstance(value, dict) else {name: value}
-    return found
+        entries |= {f"{name}.{key}": of for key, of in value.items()} if isinstance(value, dict) else {name: value}
+    return entries
 
 
 def _came_out(first: Run, second: Run) -> Iterator[Difference]:
@@ -93,8 +93,8 @@ def _came_out(first: Run, second: Run) -> Iterator[Difference]:
     one, two = first.dataset.variables, second.dataset.variables
     for name in dict.fromkeys([*map(str, one), *map(str, two)]):
         if name not in one or name not in two:
-            here, there = ("is there" if name in of else "is not there" for of in (one, two))
-            yield Difference("came out", name, here, there)
+            first_has, second_has = ("is there" if name in of else "is not there" for of in (one, two))
+            yield Difference("came out", name, first_has, second_has)
         elif one[name].shape != two[name].shape:
             yield Difference("came out", name, f"shape {one[name].shape}", f"shape {two[name].shape}", of_shapes=True, of_arrays=True)
         elif one[name].dtype != two[name].dtype:
@@ -112,14 +112,14 @@ def _differ(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _values(name: str, a: np.ndarray, b: np.ndarray, differ: np.ndarray) -> Difference:
     """Say of two arrays, or numbers, of one shape how far they are apart."""
     place = tuple(int(i) for i in np.argwhere(differ)[0])
-    first, second = _told_apart(a[place], b[place])
+    first, second = _distinct_texts(a[place], b[place])
     where = f"{list(place)}" if place else ""
     return Difference(
         "came out", f"{name}{where}", first, f"{second}, in {differ.sum()} of {a.size} entries" if place else second, of_arrays=bool(place)
     )
 
 
-def _told_apart(a: np.generic, b: np.generic) -> tuple[str, str]:
+def _distinct_texts(a: np.generic, b: np.generic) -> tuple[str, str]:
     """Return two numbers with as many digits as tell them apart; those that no digits do, two NaN, as their bytes."""
     for digits in (10, 17):
         first, second = (f"{one.item():.{digits}g}" for one in (a, b))

@@ -17,7 +17,7 @@ from mvsim.runs.simulation.identity import run_name
 from mvsim.runs.simulation.options import DEFAULTS, OF_INTEGRATORS, OF_METHODS, OF_THE_FILE, RunOptions
 from mvsim.runs.simulation.plan import LEARNING_RATE_PER_CLASS
 from mvsim.sweeps.regime import R0, parameters_of
-from mvsim.sweeps.values import Value, told
+from mvsim.sweeps.values import Value, canonical_text
 
 _OPTIONS = tuple(name for name in RunOptions.model_fields if name not in OF_THE_FILE)
 
@@ -66,7 +66,7 @@ class Cell:
     def label(self) -> str:
         """What tells this cell from others of its study, for people."""
         named = self.swept or {"method": self.method, "k": self.parameters.k, "seed": self.seed}
-        return ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in named.items())
+        return ", ".join(f"{name}={value if isinstance(value, str) else canonical_text(value)}" for name, value in named.items())
 
 
 def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value], regime: str) -> Cell:

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import Interrupted, UsageError
 from mvsim.base.extras import load_extra
-from mvsim.base.free_memory import available_bytes
 from mvsim.base.inputs import check_integer
+from mvsim.base.limits import available_bytes, available_cores
 from mvsim.sweeps import worker_setup
 from mvsim.sweeps.engine import Event, backends_of, check_backends
 from mvsim.sweeps.estimate import bytes_of
@@ -80,14 +80,12 @@ class Dask:
 
     def _workers_for(self, jobs: Sequence[Job]) -> int:
         """Return how many workers there are to be: no more than jobs, cores, runs that fit in memory together, and GPUs where all jobs need one."""
-        from dask.system import CPU_COUNT
-
         if self.workers is not None:
             return self.workers
-        free = available_bytes()
-        fitting = CPU_COUNT if free is None else free // max(bytes_of(job.cell) for job in jobs)
-        gpus = len(gpus_seen(os.environ, gpus_there())) if backends_of(jobs) == {"cupy"} else CPU_COUNT
-        return max(1, min(CPU_COUNT, int(fitting), len(jobs), gpus))
+        free, cores = available_bytes(), available_cores()
+        fitting = cores if free is None else free // max(bytes_of(job.cell) for job in jobs)
+        gpus = len(gpus_seen(os.environ, gpus_there())) if backends_of(jobs) == {"cupy"} else cores
+        return max(1, min(cores, int(fitting), len(jobs), gpus))
 
 
 class _Dispatch:

@@ -114,8 +114,8 @@ class RunFolder:
             maker = shortened(provenance["version"])
             return Standing("failed", f"was made by mvsim {maker}, this is {__version__}; move it away, and the run is made again", blocked=True)
         if other := what_differs(provenance, cell.parameters, cell.method, cell.seed, cell.options):
-            told = f"{path_text(path)}: holds another run than its name says: other {other}; move it away, and the run is made again"
-            return Standing("failed", told, blocked=True)
+            fault = f"{path_text(path)}: holds another run than its name says: other {other}; move it away, and the run is made again"
+            return Standing("failed", fault, blocked=True)
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
             return Standing("failed", " ".join(str(provenance["summary"]).split()), True)
         if provenance["status"] != "finished":
@@ -223,8 +223,8 @@ class SweepFolder(RunFolder):
     def open(cls, path: str | os.PathLike[str]) -> SweepFolder:
         """Return the folder at a path."""
         if not is_sweep(check_path("path", path, "the folder of a sweep")):
-            there = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is a file, and a sweep is a folder"
-            what = there if Path(path).exists() else "there is no such folder"
+            reason = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is a file, and a sweep is a folder"
+            what = reason if Path(path).exists() else "there is no such folder"
             raise UsageError(f"{path_text(path)}: {what}; give the folder that `mvsim sweep` has made")
         place = Path(path) / STUDY_FILE
         saved = _read(place)

@@ -67,14 +67,14 @@ class Outcome(NamedTuple):
         return not self.settled or self.kind in UNDECIDED
 
 
-Telling = Callable[[dict[str, Any]], None]
+Notify = Callable[[dict[str, Any]], None]
 """Is told how a run goes; see `mvsim.runs.simulation.progress.Progress`."""
 
 
-class Told(Silent):
-    """A display that hands on what it is told."""
+class Forward(Silent):
+    """A display that hands everything on to a function."""
 
-    def __init__(self, tell: Telling) -> None:
+    def __init__(self, tell: Notify) -> None:
         self._tell = tell
 
     def start(self, info: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Told(Silent):
         self._tell(status)
 
 
-def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIENCE) -> Outcome:
+def do(job: Job, tell: Notify, threads: int | None = 1, patience: float = PATIENCE) -> Outcome:
     """Make or continue the run of a job; a failure is an outcome and no error here.
 
     It is not this that records it: in a process that is being ended nearly anything may fail, and nobody learns of the outcome.
@@ -110,12 +110,12 @@ def do(job: Job, tell: Telling, threads: int | None = 1, patience: float = PATIE
         return Outcome("done", settled=settled)
 
 
-def _make(job: Job, tell: Telling, threads: int | None) -> bool:
+def _make(job: Job, tell: Notify, threads: int | None) -> bool:
     """Make the run and return whether it has settled; one that has finished without settling goes on if that is asked for."""
     path, cell = job.folder.path, job.cell
     until = job.until if job.until is not None and is_unsettled(job.folder, cell) else None
     options = {"checkpoint_seconds": job.checkpoint_seconds, **cell.options}
-    run = kept_run(path, cell.parameters, cell.method, cell.seed, threads, Told(tell), until, **options)
+    run = kept_run(path, cell.parameters, cell.method, cell.seed, threads, Forward(tell), until, **options)
     return run.settled is not False
 
 

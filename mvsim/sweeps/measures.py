@@ -23,7 +23,7 @@ class Measure(NamedTuple):
     meaning : str
         What it is, in words; dimensionless.
     dtype : str
-        Of its column: Int64, float64 or boolean.
+        Of its column: Int64, Float64 or boolean.
     of : callable
         What returns it, None if the run does not have it.
     """
@@ -63,18 +63,18 @@ _OUTCOMES = {outcome.name: outcome.phrase for views in (2, 3) for outcome in out
 MEASURES: dict[str, Measure] = {
     "settled": Measure("whether what is measured had stopped changing at the end", "boolean", lambda run: run.settled),
     **{f"{CLASSES}{name}": Measure(f"classes with {phrase} learned at the end", "Int64", _count(name)) for name, phrase in _OUTCOMES.items()},
-    "training_accuracy": Measure("fraction of training points with the right answer at the end", "float64", _last("training_accuracy")),
-    "loss": Measure("training loss at the end", "float64", _last("loss")),
-    "time": Measure("time at the end", "float64", lambda run: float(run.dataset["final_time"])),
+    "training_accuracy": Measure("fraction of training points with the right answer at the end", "Float64", _last("training_accuracy")),
+    "loss": Measure("training loss at the end", "Float64", _last("loss")),
+    "time": Measure("time at the end", "Float64", lambda run: float(run.dataset["final_time"])),
     "steps": Measure("steps taken", "Int64", lambda run: int(run.dataset["final_step"])),
     "gradients": Measure("gradients evaluated", "Int64", lambda run: int(run.dataset["final_evaluations"])),
-    "first_escape": Measure("time at which the first view escaped, by its first neuron", "float64", _escape(np.min)),
-    "last_escape": Measure("time at which the last view that did escaped, by its first neuron", "float64", _escape(np.max)),
-    "stronger_view": Measure("mean over classes of the larger max correlation at the end", "float64", _last("max_correlation", _views(np.max))),
-    "weaker_view": Measure("mean over classes of the smaller max correlation at the end", "float64", _last("max_correlation", _views(np.min))),
-    "view_gap": Measure("mean over classes of the largest minus the least C_{y,l} at the end", "float64", _last("view_gap", np.mean)),
-    "off_diagonal_max": Measure("largest correlation with a feature of another class at the end", "float64", _last("off_diagonal_max", np.max)),
-    "softmax_gap": Measure("largest mean over a class of 1 - phi_y at the end", "float64", _last("softmax_gap", np.max)),
+    "first_escape": Measure("time at which the first view escaped, by its first neuron", "Float64", _escape(np.min)),
+    "last_escape": Measure("time at which the last view that did escaped, by its first neuron", "Float64", _escape(np.max)),
+    "stronger_view": Measure("mean over classes of the larger max correlation at the end", "Float64", _last("max_correlation", _views(np.max))),
+    "weaker_view": Measure("mean over classes of the smaller max correlation at the end", "Float64", _last("max_correlation", _views(np.min))),
+    "view_gap": Measure("mean over classes of the largest minus the least C_{y,l} at the end", "Float64", _last("view_gap", np.mean)),
+    "off_diagonal_max": Measure("largest correlation with a feature of another class at the end", "Float64", _last("off_diagonal_max", np.max)),
+    "softmax_gap": Measure("largest mean over a class of 1 - phi_y at the end", "Float64", _last("softmax_gap", np.max)),
 }
 """The measured columns, in their order."""
 

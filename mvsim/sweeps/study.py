@@ -15,7 +15,7 @@ from mvsim.base.inputs import check_kind
 from mvsim.base.options import check_choice
 from mvsim.sweeps.cell import NAMES, Cell, cell_of, meaningless
 from mvsim.sweeps.regime import REGIMES
-from mvsim.sweeps.values import Value, read_values, refuse_repeated, told
+from mvsim.sweeps.values import Value, canonical_text, read_values, refuse_repeated
 
 MOST_CELLS = 100_000
 """More cells than this are a slip of the pen."""
@@ -123,7 +123,7 @@ class Study:
             idle = meaningless(fixed | swept)
             means = {name: value for name, value in (fixed | swept).items() if name not in idle}
             used |= means.keys()
-            key = told(means)
+            key = canonical_text(means)
             if key not in cells:
                 cell = cell_of(len(cells), means, {name: value for name, value in swept.items() if name in means}, self.regime)
                 twin = files.setdefault(cell.file, cell)

@@ -55,7 +55,7 @@ def _is_plain(value: Any, levels: int = DEEPEST) -> bool:
     return isinstance(value, str | bool) or (isinstance(value, int) and abs(value) < 10**MOST_DIGITS)
 
 
-def told(value: Value) -> str:
+def canonical_text(value: Value) -> str:
     """Return the one text that stands for a value: 6 and 6.0 are the same."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value!r}".removesuffix(".0")
@@ -99,6 +99,6 @@ def refuse_repeated(name: str, values: Sequence[Value]) -> None:
     """Raise `UsageError` if a value occurs twice."""
     seen = set()
     for value in values:
-        if told(value) in seen:
+        if canonical_text(value) in seen:
             raise UsageError(f"{name}={echo(value)}: is given twice; give each value once")
-        seen.add(told(value))
+        seen.add(canonical_text(value))

@@ -12,7 +12,7 @@ from mvsim.cli.judging import JudgingShown
 from mvsim.cli.output import LOG_INTERVAL, Notices, note
 from mvsim.cli.progress import LoggedProgress
 from mvsim.cli.sweep_progress import SweepDisplay
-from mvsim.sweeps.runs import open_runs
+from mvsim.sweeps.runs import open_sweep
 
 
 @pytest.fixture
@@ -66,6 +66,6 @@ def test_remarks_that_nobody_reads_stop_nothing(say, monkeypatch, capsys):
 
 def test_reading_a_sweep_tells_how_far_it_is(tmp_path):
     folder, told = filled(tmp_path / "runs", {"k": 3, "method": "erm", "seed": "0:3"}, leave_out=[1]), []
-    open_runs(folder.path, lambda *words: told.append(words)).table  # noqa: B018 - reads it
+    open_sweep(folder.path, lambda *words: told.append(words)).table  # noqa: B018 - reads it
     assert [words for words in told if words[0] == "reading runs"] == [("reading runs", place, 3) for place in range(3)]
     assert [words for words in told if words[0] == "checking runs"] == [("checking runs", place, 3) for place in range(3)]

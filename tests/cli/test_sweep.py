@@ -19,7 +19,7 @@ from mvsim.papers.midpoint_mixup import sweeps
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
 from mvsim.runs.archive import read_run, write_run
 from mvsim.sweeps import job
-from mvsim.sweeps.runs import open_runs
+from mvsim.sweeps.runs import open_sweep
 
 STUDY = """
 k = 3
@@ -270,7 +270,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
                  "detail": "", "violated_at": None, "regime": "", "kind": "theorem", "number": "4.6", "part": "features"}]  # fmt: skip
     sections = [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]
-    answer = {"version": "0.1.0", "question": {}, "contents": contents_of_sweep(open_runs("runs")), "exit_code": 0, "sections": sections}
+    answer = {"version": "0.1.0", "question": {}, "contents": contents_of_sweep(open_sweep("runs")), "exit_code": 0, "sections": sections}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
     text = (tmp_path / "runs" / "report.html").read_text()
@@ -350,7 +350,7 @@ def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_pat
 def test_an_exit_code_that_does_not_follow_from_the_verdicts_is_refused(mvsim, swept, tmp_path, status, code, follows):
     verdict = Verdict("Theorem 4.6", status, "s", kind="theorem", number="4.6")
     sections = [AnsweredSection(title="t", verdicts=[verdict])]
-    whole = Answer(version="0.1.0", question={}, contents=contents_of_sweep(open_runs("runs")), exit_code=code, sections=sections)
+    whole = Answer(version="0.1.0", question={}, contents=contents_of_sweep(open_sweep("runs")), exit_code=code, sections=sections)
     (tmp_path / "answer.json").write_text(whole.text())
     result = mvsim("report", "runs", "--verdicts", "answer.json")
     assert (result.code, f"exit_code={code} does not follow from its verdicts, which say {follows}" in result.err) == (2, True)
@@ -364,7 +364,7 @@ def test_verdicts_that_are_no_ordinary_file_are_not_waited_for(mvsim, swept, tmp
 
 def test_an_answer_is_about_the_contents_that_were_judged(mvsim, tmp_path, monkeypatch):
     filled(tmp_path / "runs", {"k": 3, "method": "erm,mixup", "seed": "0:2"})
-    before = contents_of_sweep(open_runs("runs"))
+    before = contents_of_sweep(open_sweep("runs"))
     assert len(before) == 2  # no theorem is about mixup
 
     def judge_and_change(run, theorem):

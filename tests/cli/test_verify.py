@@ -331,7 +331,7 @@ def test_it_is_said_once_that_kernels_are_compiled(mvsim, runs, monkeypatch):
         tell()
         yield
 
-    monkeypatch.setattr("mvsim.cli.verify.compilation_heard", compiling_twice)
+    monkeypatch.setattr("mvsim.cli.verify.on_compilation", compiling_twice)
     assert mvsim("verify", "erm.nc", "--only", "4.6").err == "mvsim: compiling kernels, up to a minute, once for each method and command\n"
     assert mvsim("verify", "erm.nc", "--only", "4.6", "--quiet").err == ""
 

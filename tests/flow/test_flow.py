@@ -27,7 +27,7 @@ from mvsim.flow.system import Bounds, ChartedField
 from mvsim.multi_view import diagnostics
 from mvsim.multi_view.diagnostics import output_ranges, own_correlations
 from mvsim.multi_view.objectives import OBJECTIVES
-from mvsim.multi_view.objectives.scales import MOST_FORGOTTEN, Scales
+from mvsim.multi_view.objectives.scales import MOST_OF_STEP, Scales
 from mvsim.runs.recording.entries import EscapeLog, predicted_escape_times
 from mvsim.runs.simulation.field import field_of
 
@@ -457,8 +457,8 @@ def test_a_place_of_rest_on_noise_is_resolved_to_a_part_of_itself():
         assert np.all(of_equation <= 20.0 * rest)
         assert np.all(of_equation >= 0.1 * rest)
         assert np.all(of_equation <= of_step)
-        assert np.all(of_step <= MOST_FORGOTTEN * of_equation * (1.0 + 1e-12))
-    assert np.allclose(of_step, MOST_FORGOTTEN * of_equation), "far along, a step may be off by much more than what is left of its equation"
+        assert np.all(of_step <= MOST_OF_STEP * of_equation * (1.0 + 1e-12))
+    assert np.allclose(of_step, MOST_OF_STEP * of_equation), "far along, a step may be off by much more than what is left of its equation"
 
 
 def simulate(out=None, method="midpoint", **options):

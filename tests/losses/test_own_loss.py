@@ -60,6 +60,8 @@ def test_verify_says_what_does_not_need_the_cross_entropy(tmp_path, monkeypatch)
     run = mvsim.simulate(P, **GD, loss=LabelSmoothing, t_end=80.0, out=tmp_path / "run.nc")
     verdicts = {verdict.name: verdict for verdict in mvsim.verify(run)}
     saved = mvsim.open_run(tmp_path / "run.nc")
+    with pytest.raises(mvsim.UsageError, match=r"Theorem 4\.6 is about the cross-entropy; this run has loss='label_smoothing'"):
+        mvsim.verify(["midpoint/theorem-4.6", run])
     with pytest.raises(mvsim.UsageError, match=r"loss='label_smoothing': must be one of .* of your own"):
         mvsim.verify(saved)
     monkeypatch.setitem(LOSSES, "label_smoothing", LabelSmoothing)

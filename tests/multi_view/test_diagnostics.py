@@ -87,8 +87,8 @@ def test_own_and_off_diagonal_correlations_are_all_of_them(problem):
 
 
 def test_softmax_gap_keeps_the_digits_of_tiny_gaps():
-    outputs = np.array([[0.0, 50.0, 700.0, 1.0], [1.0, 0.0, 0.0, 1.0], [2.0, -3.0, 10.0, 1.0]])
-    labels = np.array([2, 0, 0, 1])
+    outputs = np.array([[0.0, 50.0, 700.0, 1.0, 0.0], [1.0, 0.0, 0.0, 1.0, 5.0], [2.0, -3.0, 10.0, 1.0, 1.0]])  # the last is classified wrongly
+    labels = np.array([2, 0, 0, 1, 0])
     expected = [sum(reference.softmax(g)[s] for s in range(3) if s != y) for g, y in zip(outputs.T, labels, strict=True)]
     assert expected[2] < 1e-299
     assert_components_close(diagnostics.softmax_gap(outputs, labels), expected, 1e2 * FEW_OPERATIONS, 0)

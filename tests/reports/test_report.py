@@ -282,10 +282,10 @@ def test_the_command_in_the_report_makes_the_same_cells(tmp_path, capsys, values
 
     from mvsim.cli import main
     from mvsim.sweeps.folder import SweepFolder
-    from mvsim.sweeps.runs import Runs
+    from mvsim.sweeps.runs import SweepRuns
 
     folder = SweepFolder.create(tmp_path / "runs", Study.of(values, zips, regime))
-    words = shlex.split(sweep_command(Runs(folder)))
+    words = shlex.split(sweep_command(SweepRuns(folder)))
     assert words[0] == "mvsim"
     assert main([*words[1:], "--cells"]) == 0
     assert int(capsys.readouterr().out) == len(folder.study.cells)

@@ -5,8 +5,7 @@ import pytest
 from tiny_run import simulate
 
 import mvsim
-from mvsim.sweeps.run_files import RunFiles, following
-from mvsim.sweeps.runs import Runs
+from mvsim.sweeps.identity import following
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +20,7 @@ def folder(tmp_path_factory):
 
 def test_the_dataset_has_a_dimension_for_each_name_in_which_the_runs_differ(folder):
     runs = mvsim.open_runs(str(folder / "*.nc"))
-    assert isinstance(runs, RunFiles)
+    assert isinstance(runs, mvsim.Runs)
     assert set(runs.dataset.sizes) == {"d", "method"}
     assert runs.dataset["d"].values.tolist() == [60, 70]
     assert runs.dataset["method"].values.tolist() == ["erm", "midpoint"]
@@ -86,4 +85,4 @@ def test_a_folder_is_that_of_a_sweep(tmp_path):
     from mvsim.sweeps.study import Study
 
     SweepFolder.create(tmp_path / "sweep", Study.of({"k": "3,4"}, [], "scaled"))
-    assert isinstance(mvsim.open_runs(tmp_path / "sweep"), Runs)
+    assert isinstance(mvsim.open_runs(tmp_path / "sweep"), mvsim.Runs)

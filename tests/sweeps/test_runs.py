@@ -56,6 +56,7 @@ def test_runs_are_read_one_by_one(runs):
     read = list(runs)
     assert len(read) == 14
     assert (read[0].method, read[0].parameters.k, read[0].seed) == ("erm", 3, 0)
+    assert (len(runs), runs[0].seed, runs[5].method, [run.seed for run in runs[-2:]]) == (14, 0, runs.run(7).method, [0, 1])
     assert runs.run(7).seed == 1
     with pytest.raises(UsageError, match="no such file"):
         runs.run(5)

@@ -3,7 +3,7 @@
 import pytest
 
 from mvsim.base.errors import UsageError
-from mvsim.sweeps.values import read_values, told
+from mvsim.sweeps.values import canonical_text, read_values
 
 LAW = {"distribution": "beta", "args": [2, 2]}
 
@@ -62,6 +62,6 @@ def test_other_values_are_refused_by_name(case):
 
 
 def test_a_value_has_one_text():
-    assert told(6) == told(6.0)
-    assert told({"b": 1, "a": 2}) == told({"a": 2, "b": 1})
-    assert len({told(value) for value in (True, 1, "1", "true", 1.5)}) == 5
+    assert canonical_text(6) == canonical_text(6.0)
+    assert canonical_text({"b": 1, "a": 2}) == canonical_text({"a": 2, "b": 1})
+    assert len({canonical_text(value) for value in (True, 1, "1", "true", 1.5)}) == 5

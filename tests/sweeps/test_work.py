@@ -13,7 +13,7 @@ from mvsim.sweeps import job
 from mvsim.sweeps.engine import Serial
 from mvsim.sweeps.folder import SweepFolder
 from mvsim.sweeps.job import do
-from mvsim.sweeps.runs import open_runs
+from mvsim.sweeps.runs import open_sweep
 from mvsim.sweeps.study import Study
 from mvsim.sweeps.sweep import jobs_of, run_sweep, work_on
 
@@ -208,13 +208,13 @@ def test_an_argument_of_a_wrong_type_is_named(tmp_path, name, value):
 @pytest.mark.parametrize("where", [None, 3, "", b"x"])
 def test_a_folder_that_is_none_is_named(where):
     with pytest.raises(UsageError, match=r"^path=.*: must be the name of the folder of a sweep"):
-        open_runs(where)
+        open_sweep(where)
 
 
 def test_a_cell_is_asked_for_by_an_integer(tmp_path):
-    runs = open_runs(run_sweep(steps(1), tmp_path / "runs").path)
+    runs = open_sweep(run_sweep(steps(1), tmp_path / "runs").path)
     for index in (4, -1, "1", None, 1.0):
         with pytest.raises(UsageError, match=r"^index=.*: must be an integer from 0 to 3"):
             runs.run(index)
     with pytest.raises(UsageError, match=r"^tell=3: must be a function"):
-        open_runs(tmp_path / "runs", 3)
+        open_sweep(tmp_path / "runs", 3)

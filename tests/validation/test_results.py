@@ -135,7 +135,7 @@ SPOILED = {
     "crash_safety": _set("failures", ["erm, kill 1"]),
     "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
-    "exactness": _set("states", 0, "errors", "gradient", 1e-11),
+    "exactness": _set("trajectories", 0, "errors", "correlations", 1e-11),
     "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),

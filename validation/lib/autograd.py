@@ -32,28 +32,31 @@ def pairs(labels: np.ndarray, k: int) -> tuple[np.ndarray, ...]:
     return tuple(np.concatenate([a, np.zeros((missing, *a.shape[1:]), a.dtype)]).reshape(-1, PAIRS_AT_ONCE, *a.shape[1:]) for a in columns)
 
 
-def with_torch(p, data, threads: int) -> LossAndGradient:
-    """Return Midpoint Mixup by PyTorch autograd in float64."""
+def with_torch(p, data, threads: int | None = None, place: str = "cpu", compiled: bool = False) -> LossAndGradient:
+    """Return Midpoint Mixup by PyTorch autograd in float64, on a place of PyTorch; ``compiled`` sends the loss of a batch through torch.compile."""
     import torch
 
-    torch.set_num_threads(threads)
-    x = torch.from_numpy(data.to_patches()).reshape(data.N, data.P, 2 * p.k)
-    batches = list(zip(*(torch.from_numpy(array) for array in pairs(data.labels, p.k)), strict=True))
+    if threads is not None:
+        torch.set_num_threads(threads)
+    x = torch.from_numpy(data.to_patches()).reshape(data.N, data.P, 2 * p.k).to(place)
+    batches = list(zip(*(torch.from_numpy(array).to(place) for array in pairs(data.labels, p.k)), strict=True))
 
-    def activation(z):
+    def loss_of(w, i, j, targets, weights):
+        z = ((x[i] + x[j]) / 2) @ w.T
         u = torch.clamp(z / p.rho, 0.0, 1.0)
-        return (p.rho / p.alpha) * u ** int(p.alpha) + torch.relu(z - p.rho)
+        g = ((p.rho / p.alpha) * u ** int(p.alpha) + torch.relu(z - p.rho)).sum(dim=1).reshape(-1, p.k, p.m).sum(dim=2)
+        return weights @ (torch.logsumexp(g, dim=1) - (targets * g).sum(dim=1))
+
+    of_batch = torch.compile(loss_of) if compiled else loss_of
 
     def loss_and_gradient(c):
-        w = torch.tensor(c.reshape(p.k * p.m, 2 * p.k), requires_grad=True)
-        total = 0.0
-        for i, j, targets, weights in batches:
-            z = ((x[i] + x[j]) / 2) @ w.T
-            g = activation(z).sum(dim=1).reshape(-1, p.k, p.m).sum(dim=2)
-            loss = weights @ (torch.logsumexp(g, dim=1) - (targets * g).sum(dim=1))
+        w = torch.tensor(c.reshape(p.k * p.m, 2 * p.k), device=place, requires_grad=True)
+        total = torch.zeros((), dtype=torch.float64, device=place)
+        for batch in batches:
+            loss = of_batch(w, *batch)
             loss.backward()
-            total += loss.item()
-        return total, w.grad.numpy().reshape(c.shape)
+            total += loss.detach()
+        return float(total), w.grad.cpu().numpy().reshape(c.shape)
 
     return loss_and_gradient
 

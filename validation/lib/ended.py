@@ -113,7 +113,6 @@ def why_over(run: mvsim.Run, last: float) -> str:
 
 
 def _stay(run: mvsim.Run, last: float) -> bool:
-    """Whether no view that has not escaped is predicted to do so before a time."""
     evidence = Evidence(run)
     predicted, log_end = predicted_escapes(evidence), float(np.log(evidence.times[-1]))
     waiting = np.argwhere(~np.isfinite(evidence.entry_time))

@@ -183,7 +183,6 @@ class ReducedMidpoint:
         return [(0.5, 0.5 * z), (1.0, z)]
 
     def _outputs(self, C: np.ndarray) -> np.ndarray:
-        """Return (k, N, N): g_y(z_ij)."""
         half, alone = (smoothed_relu(z, *self.shape).sum(axis=(1, 2)) for _, z in self._pre_activations(C))
         g = (self.is_of * half)[:, :, None] + (self.is_of * half)[:, None, :]
         each = np.arange(len(half))
@@ -221,7 +220,6 @@ def grown(c: float, time: float, drift: float, rate: float, rho: float, alpha: f
 
 
 def _patches(data: Dataset, view: int, C_P: int) -> np.ndarray:
-    """Return (N, C_P): the coefficients of one view in the patches of its class."""
     coefficients = data.own_coefficients(view)
     patches = np.argsort(coefficients == 0.0, axis=1, kind="stable")[:, :C_P]
     return np.take_along_axis(coefficients, patches, axis=1)

@@ -29,7 +29,7 @@ class Study:
     title : str
         ``TITLE``: heading of its passage on the page of results.
     options : callable
-        ``options(parser)`` adds the options of the study to an `argparse.ArgumentParser`.
+        ``options(parser)`` (optional) adds the options of the study to an `argparse.ArgumentParser`.
     measure : callable
         ``measure(options) -> dict`` measures and returns results that JSON can hold. Beside its own options it is given ``options.command``,
         ``options.file`` (`lib.results.ResultsFile`: results so far, and results kept on the way) and ``options.figures``
@@ -70,7 +70,7 @@ class Study:
             name=name,
             description=(module.__doc__ or "").strip(),
             title=module.TITLE,
-            options=module.options,
+            options=getattr(module, "options", lambda parser: None),
             measure=module.measure,
             judge=module.judge,
             headline=module.headline,

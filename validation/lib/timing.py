@@ -51,7 +51,6 @@ def fastest(candidates: Mapping[str, Candidate], seconds: float, rounds: int = 3
 
 
 def _least(call: Callable[[], Any]) -> float:
-    """Return the least seconds of a call, repeated for `AT_LEAST`."""
     least, began = float("inf"), time.perf_counter()
     while True:
         start = time.perf_counter()

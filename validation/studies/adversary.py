@@ -111,19 +111,16 @@ def counted_on(runs: Path, p: mvsim.Parameters, method: str, seed: int) -> dict[
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--seeds", type=int, default=2)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Search; runs are kept, so that a study that was stopped goes on."""
     runs = runs_of_present_code(options.runs)
     return {"seeds": options.seeds, "networks": against_networks(runs), "training": against_training(runs, options.seeds)}
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return for which methods the theorem's outcome is not there on random draws."""
     usual = results["training"]["random draws"]
     expected = {"erm": "one", "midpoint": "both"}
     return [f"{method} on random draws: {usual[method]}" for method, key in expected.items() if usual[method][key] < sum(usual[method].values())]
@@ -134,7 +131,6 @@ EXPECTED_OF = {"erm": "ERM learns one feature", "midpoint": "Midpoint Mixup lear
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of worst points and worst data."""
     erm, midpoint = (results["networks"][method] for method in ("erm", "midpoint"))
     fixed = results["training"]["signal always in the same patches"]["midpoint"]
     naming = results["training"]["noise that names the class"]["erm"]
@@ -149,13 +145,11 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _wrong(network: dict[str, Any]) -> str:
-    """Say how many of the learned features of a network are wrong on some point."""
     learned = network["learned_on_random_draws"]
     return f"{learned - network['of_these_with_positive_margin_on_every_point']} of {learned}"
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say on which data runs end without what a theorem says, and how many learned features are wrong on the worst points."""
     missing = [
         f"{name} ({EXPECTED_OF[method]} in {row[method][outcome]} of {sum(row[method].values())} classes)"
         for name, row in results["training"].items()
@@ -168,7 +162,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what the worst choices that Definition 4.1 leaves open do."""
     margins = [
         [method, row["learned_on_random_draws"], row["of_these_with_positive_margin_on_every_point"], f"{row['least_margin_of_learned']:.2g}"]
         for method, row in results["networks"].items()

@@ -133,14 +133,12 @@ def of_steps(p: mvsim.Parameters, factor: float, seeds: int, runs: Path) -> dict
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--seeds", type=int, default=10, help="runs at each value")
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to measure again; the others stay")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Look at one value after another, part by part."""
     runs = runs_of_present_code(options.runs)
 
     def part(name: str) -> dict[str, Any]:
@@ -151,7 +149,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return where runs are lost, and whether the theorems hold at r0 = 0.15."""
     faults = []
     for name, part in results.items():
         for row in part["rows"]:
@@ -163,7 +160,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def _mostly(row: dict[str, Any], method: str) -> bool:
-    """Whether enough classes end as the theorem says."""
     share = row[method][NAMED[method][0]]
     return bool(share) and share[0] >= ENOUGH
 
@@ -181,7 +177,6 @@ def changing(results: dict[str, Any], method: str) -> str:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say with what the outcomes change."""
     said = [f"The outcome of ERM changes with {changing(results, 'erm')}; that of Midpoint Mixup with {changing(results, 'midpoint')}"]
     if "steps" in results:
         stable = [row for row in results["steps"]["rows"] if row["value"] < 1.0]
@@ -191,40 +186,41 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put the maps into tables."""
     text = [
         "![Fraction of classes that end as the theorems say](../figures/choices.png)\n",
-        f"r0 = {R0:g} where nothing else is said. Fractions of classes that end as the theorem says, with 95 % intervals that do not count classes "
-        "of one run as independent; in brackets runs that were given up, and classes without a feature yet. An "
-        f"outcome changes if the whole interval lies below {ENOUGH:g}, unfinished classes counted in favour of the theorem.\n",
+        f"Fractions of classes that end as the theorem says, by value; r0 = {R0:g} where nothing else is said. The picture has the 95 % "
+        "intervals, which do not count classes of one run as independent. In brackets: runs that were given up, and classes without a feature yet. "
+        f"An outcome changes if the whole interval lies below {ENOUGH:g}, unfinished classes counted in favour of the theorem.\n",
     ]
     rows = []
     for name, part in results.items():
-        for row in part["rows"]:
-            value = f"{row['value']:g}" if isinstance(row["value"], int | float) else row["value"]
-            changed = f"{f'{PARTS[name].label} ({PARTS[name].base}): ' if row is part['rows'][0] else ''}{value}"
-            if name == "steps":
-                rows.append([changed, f"as the flow: {row['same']} of {row['classes']}; loss rises in {row['runs_that_rise']} runs", ""])
-            elif name == "mixing":
-                classes = row["mixup"]["classes"]
-                rows.append([changed, f"Mixup: one in {classes['one']}, both in {classes['both']}, none in {classes['none']} classes", ""])
-            else:
-                rows.append([changed, *(_share(row.get(method), which) for method, (which, _) in NAMED.items())])
+        if name == "steps":
+            said = [
+                f"{row['value']:g}: {row['same']} of {row['classes']} as the flow, the loss rises in {row['runs_that_rise']} runs"
+                for row in part["rows"]
+            ]
+            cells = ["; ".join(said), ""]
+        elif name == "mixing":
+            cells = [
+                "; ".join(
+                    f"{row['value']:g}: one in {{one}}, both in {{both}}, none in {{none}}".format(**row["mixup"]["classes"]) for row in part["rows"]
+                ),
+                "",
+            ]
+        else:
+            cells = ["; ".join(_share(row, method) for row in part["rows"] if method in row) for method in NAMED]
+        rows.append([f"{PARTS[name].label} ({PARTS[name].base})", *cells])
     return "\n".join([*text, table(["changed", "ERM: exactly one", "Midpoint Mixup: both"], rows)])
 
 
-def _share(outcome: dict[str, Any] | None, which: str) -> str:
-    """Return a share of the classes with its interval."""
-    if outcome is None or not outcome[which]:
-        return ""
-    share, low, high = outcome[which]
+def _share(row: dict[str, Any], method: str) -> str:
+    outcome, value = row[method], row["value"] if isinstance(row["value"], str) else f"{row['value']:g}"
     given_up, unfinished = outcome["ends"].get("gradients", 0), outcome["classes"]["none"]
-    said = ", ".join([*([f"{given_up} given up"] if given_up else []), *([f"{unfinished} unfinished"] if unfinished else [])])
-    return f"{share:.2f} [{low:.2f}, {high:.2f}]" + (f" ({said})" if said else "")
+    said = ", ".join([*([f"{given_up} runs given up"] if given_up else []), *([f"{unfinished} classes without"] if unfinished else [])])
+    return f"{value}: {outcome[NAMED[method][0]][0]:.2f}" + (f" ({said})" if said else "")
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of one patch of each feature, and of many noise classes."""
     counts = {(name, row["value"]): row["midpoint"] for name in ("C_P", "Q") for row in results[name]["rows"]}
     one, many = counts["C_P", 1], counts["Q", 4]
     more = min(row["classes"]["both"] for (name, value), row in counts.items() if name == "C_P" and value > 1)
@@ -244,8 +240,9 @@ OF_MIXING = (("mixup", "one", ONE, "o"), ("mixup", "both", BOTH, "s"))
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw a panel for each part but that of finite steps: points with their intervals, at even distances."""
     drawn = [name for name in PARTS if name in results and name != "steps"]
+    if not drawn:
+        return {}
     with styled():
         figure = Figure(figsize=(6.8, 2.1 * -(-len(drawn) // 3) + 0.8), layout="constrained")
         grid = figure.subplots(-(-len(drawn) // 3), 3, sharey=True, squeeze=False)
@@ -267,7 +264,6 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
 
 
 def _panel(axes: Axes, rows: list[dict[str, Any]], series: Sequence[tuple[str, str, str, str]]) -> None:
-    """Draw the fractions at each value, two outcomes side by side."""
     for shift, (method, outcome, colour, marker) in zip((-0.14, 0.14), series, strict=True):
         for place, row in enumerate(rows):
             if row.get(method, {}).get(outcome):

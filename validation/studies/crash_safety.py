@@ -251,13 +251,11 @@ def killed(kills: int, seed: int, directory: Path) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the instants of the kills")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Kill, and print where the kills met the runs."""
     with tempfile.TemporaryDirectory() as directory:
         results = killed(options.kills, options.seed, Path(directory))
     print(f"\n{'kills':10}" + "".join(f"{title:>16}" for title in (*MET, "runs compared")))
@@ -267,19 +265,16 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what was lost or changed."""
     idle = [] if sum(results["runs_compared"].values()) else ["no run was compared with an uninterrupted one"]
     return [*results["failures"], *idle]
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say what SIGKILL did to runs."""
     kills = sum(sum(where.values()) for where in results["kills"].values())
     return f"{kills} SIGKILLs at random instants left {len(results['failures'])} files unreadable, steps lost or values changed"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what was killed and what was compared."""
     compared = sum(results["runs_compared"].values())
     return (
         f"Runs of the flow and of gradient descent were killed before, between and during saves. {compared} resumed runs were compared bit for bit "

@@ -6,8 +6,8 @@ to 1000; `mvsim.multi_view.parameters.default_r0` is that rule.
 
 runs   ERM to the settled state at several k, r0 and seeds. The initial state and the data predict when the second view of a class escapes
        (`lib.second_view`, where that is derived): when W, which grows as the logarithm of time once the first view is learned, reaches T_l - T_w.
-       A class is an exception if its second view has escaped before its run ends. Nothing in that is fitted. For comparison, a factor in front of
-       W and a threshold for (T_l - T_w) / k are fitted to the classes of the even seeds, and all three are judged on those of the odd ones.
+       A class is an exception if its second view has escaped before its run ends. Nothing in that is fitted; the classes of odd
+       seeds judge it.
 rates  The share of exceptions, predicted without a run: own correlations at the start are maxima over m Gaussians, signal strengths are those of data
        sets of N points, and a run ends when time has grown tenfold since its last escape. The largest r0 at which the share is `SHARE` follows.
 check  ERM at the r0 of the rule, with seeds that no other part has seen.
@@ -20,7 +20,6 @@ independent.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,9 +61,6 @@ FIRST_CHECK, FIRST_RATE = 100, 10**6
 CLASSES = (4, 6, 8, 10, 14, 20, 30, 50, 100, 200, 500, 1000)
 GRID = tuple(float(f"{r0:.3g}") for r0 in np.geomspace(0.05, 0.4, 25))
 """The k and r0 at which the share is predicted."""
-
-
-# ---- runs ---------------------------------------------------------------------------------------------------------------------------
 
 
 def followed(runs: mvsim.Runs) -> list[dict[str, Any]]:
@@ -130,29 +126,10 @@ def ratio(one: dict[str, Any]) -> float:
     return (max(one["T"]) - min(one["T"])) / one["W"] if None not in one["T"] and one["W"] else np.inf
 
 
-def fitted(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Fit a factor in front of W, and a threshold for (T_l - T_w) / k, to the classes of even seeds, and count what they miss of the others."""
-
-    def classes(odd: int) -> list[tuple[int, dict[str, Any]]]:
-        return [(row["k"], one) for row in rows if "classes" in row and row["seed"] % 2 == odd for one in row["classes"]]
-
-    def missed(of: Callable[[int, dict[str, Any]], float], threshold: float, odd: int) -> int:
-        return sum((of(k, one) < threshold) != is_exception(one) for k, one in classes(odd))
-
-    def best(of: Callable[[int, dict[str, Any]], float]) -> float:
-        values = np.array(sorted(of(k, one) for k, one in classes(0)))
-        values = values[(values > 0.0) & np.isfinite(values)]
-        between = np.sqrt(values[1:] * values[:-1])
-        errors = np.array([missed(of, threshold, 0) for threshold in between])
-        least = between[errors == errors.min()]
-        return float(np.sqrt(least[0] * least[-1]))
-
-    rules = {"W": lambda k, one: ratio(one), "k": lambda k, one: ratio(one | {"W": k})}
-    answer: dict[str, Any] = {"fitted_on": len(classes(0)), "held_out": len(classes(1))}
-    for name, of in rules.items():
-        threshold = best(of)
-        answer[name] = {"threshold": threshold, "missed_in_fit": missed(of, threshold, 0), "missed": missed(of, threshold, 1)}
-    return answer | {"exceptions": sum(is_exception(one) for _, one in classes(1)), "missed": missed(rules["W"], 1.0, 1)}
+def predicted(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Count the classes of odd seeds whose outcome is predicted wrong, as it is if both views escape where T_l - T_w < W."""
+    classes = [one for row in rows if "classes" in row and row["seed"] % 2 for one in row["classes"]]
+    return {"held_out": len(classes), "missed": sum((ratio(one) < 1.0) != is_exception(one) for one in classes)}
 
 
 def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
@@ -162,10 +139,7 @@ def measured_runs(options: argparse.Namespace) -> dict[str, Any]:
     for k, (sizes, seeds) in RUNS.items():
         if k <= options.most:
             rows += followed(swept(folder, f"runs-k{k}", {"k": k, "r0": list(sizes), "method": "erm", "seed": f"0:{seeds}"}))
-    return {"rows": rows, "fit": fitted(rows)}
-
-
-# ---- rates --------------------------------------------------------------------------------------------------------------------------
+    return {"rows": rows, "fit": predicted(rows)}
 
 
 def predicted_rates(k: int, classes: int) -> dict[str, Any]:
@@ -204,9 +178,6 @@ def _crossing(shares: np.ndarray) -> float:
     return float(np.exp(np.interp(SHARE, shares[beyond - 1 : beyond + 1], np.log(GRID[beyond - 1 : beyond + 1]))))
 
 
-# ---- check --------------------------------------------------------------------------------------------------------------------------
-
-
 def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
     """Return what became of the classes of ERM at the rule."""
     seeds = f"{FIRST_CHECK}:{FIRST_CHECK + CHECKS[k]}"
@@ -228,11 +199,7 @@ def checked(options: argparse.Namespace, k: int) -> dict[str, Any]:
     }
 
 
-# ---- study --------------------------------------------------------------------------------------------------------------------------
-
-
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=["runs", "rates", "check"], default=["runs", "rates", "check"], help="parts to measure again")
     parser.add_argument("--most", type=int, default=50, metavar="K", help="largest k of the runs and of the check")
@@ -240,7 +207,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one part after another."""
 
     def part(name: str) -> Any:
         if name == "runs":
@@ -258,7 +224,6 @@ def _printed(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which runs are lost, and what was not predicted or is more than it should be."""
     wrong, fit = [], results["runs"]["fit"]
     for row in results["runs"]["rows"]:
         if not row.get("settled"):
@@ -277,7 +242,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how rare exceptions are at the default r0, in runs and as predicted."""
     checks, rates = results["check"], results["rates"]["rows"]
     both, one, none = (sum(row["counts"][name] for row in checks) for name in ("both", "one", "none"))
     ks, most = [row["k"] for row in checks], max(row["rule"][1] for row in rates)
@@ -288,7 +252,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of the default r0 as a path of the theorems."""
     at, last = _least_and_last(results["rates"]["rows"])
     if at["k"] == last["k"]:
         return {}
@@ -308,7 +271,6 @@ def _and_no_longer_falls(rates: list[dict[str, Any]]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how well exceptions are predicted, how often they are at each k and r0, and what runs at the rule did."""
     return (
         "ERM at the default r0, to the settled state:\n\n"
         + _checks_table(results["check"])
@@ -324,7 +286,6 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _checks_table(rows: list[dict[str, Any]]) -> str:
-    """Return what became of ERM at the rule."""
     checks = []
     for row in rows:
         low, high = row["interval"]
@@ -335,7 +296,6 @@ def _checks_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _learned_by_exceptions(rows: list[dict[str, Any]]) -> str:
-    """Say in how many exceptions both features were learned."""
     exceptions = [one["learned"] for row in rows for one in row.get("classes", []) if is_exception(one)]
     return f"in {count_classes(np.array(exceptions))['both']} of {len(exceptions)} both were learned as well"
 
@@ -357,13 +317,9 @@ def _points_passage(rows: list[dict[str, Any]]) -> str:
 
 
 def _wrong(fit: dict[str, Any]) -> str:
-    """Say for how many classes the prediction is wrong, as it is and with fitted numbers."""
     return (
         "\nThe prediction (both views escape where T_l - T_w < W, see the passage on exceptions) has no fitted number and is wrong for "
-        f"{fit['missed']} of {fit['held_out']} classes, those of odd seeds. With a factor for W fitted to {fit['fitted_on']} other classes "
-        f"({fit['W']['threshold']:.2f}) it is wrong for {fit['W']['missed']}; with a fitted threshold for (T_l - T_w) / k "
-        f"({fit['k']['threshold']:.0f}) for {fit['k']['missed']}. "
-        f"Of the {fit['held_out']} classes {fit['exceptions']} are exceptions.\n\n"
+        f"{fit['missed']} of {fit['held_out']} classes, those of odd seeds.\n\n"
     )
 
 
@@ -378,7 +334,6 @@ def _rates_table(rows: list[dict[str, Any]]) -> str:
 
 
 def _trend(rows: list[dict[str, Any]]) -> str:
-    """Say what that means for the rule as a path along which k grows."""
     at, last = _least_and_last(rows)
     if at["k"] == last["k"]:
         return ""

@@ -39,13 +39,11 @@ PROMISED = 20
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=[4, 5, 6, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=10, help="data sets of each kind (default %(default)s)")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Count, for each k and each of the sizes, the data sets that can and that cannot be separated."""
     return {
         "seeds": options.seeds,
         "default": {str(k): _counted(mvsim.Parameters(k=k), options.seeds) for k in options.k},
@@ -66,7 +64,6 @@ def _proved(parameters: mvsim.Parameters, seeds: int) -> int:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong."""
     seeds = results["seeds"]
     missing = [f"k = {k}: {seeds - proved} of {seeds} proofs are missing" for k, proved in results["proved"].items() if proved < seeds]
     return missing + [
@@ -77,7 +74,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of the default sizes."""
     promised = {int(k): row["not"] for k, row in results["default"].items() if int(k) <= PROMISED}
     of = results["seeds"] * len(promised)
     never = f"None of {of} data sets with all defaults, k = {min(promised)} to {max(promised)}, can be separated"
@@ -87,7 +83,6 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say on how many data sets of the default sizes no linear classifier is perfect."""
     seeds, rows = results["seeds"], results["default"]
     promised = {k: row["not"] for k, row in rows.items() if int(k) <= PROMISED}
     proved = f", {sum(results['proved'].values())} of them proved exactly" if results["proved"] else ""
@@ -98,7 +93,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     seeds = results["seeds"]
     rows = [
         (

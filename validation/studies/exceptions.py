@@ -31,13 +31,12 @@ import numpy as np
 from lib.exception_rates import exception_share
 from lib.results import results_of
 from lib.tables import table
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 import mvsim
 from mvsim.numerics.intervals import clustered_interval
-from mvsim.pictures.style import FIRST, MARK, MARKERS, colour_of_k, marker_of_k, styled
+from mvsim.pictures.style import FIRST, MARK, colour_of_k, marker_of_k, styled
 from mvsim.runs.recording.fresh_draws import is_learned
 
 TITLE = "Which classes are exceptions to Theorem 4.6"
@@ -148,12 +147,7 @@ def interval(classes: Classes) -> list[float]:
     return np.quantile(found, [0.025, 0.975]).tolist()
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add no options."""
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Fit the law and test it."""
     source = results_of("default_regime")
     rows = source["runs"]["rows"]
     everything = classes_of(rows)
@@ -252,126 +246,45 @@ DRAWN, LEAST_COUNT = 20_000, 10
 SHOWN = (6, 10, 20, 50, 1000)
 """The k whose rates are drawn."""
 
-GREY_BESIDE: dict[str, Any] = {"color": MARK, "linewidth": 0.4, "clip_on": False}
-"""Lines from the end of a line to its name."""
-
 
 def rates_picture(results: dict[str, Any]) -> Figure:
     """Draw the rate of exceptions over r0 for several k, and what was measured; and beside it the same down to d = k^20."""
-    lines = results["down_to_literal"]
+    rates = results["rates"]
     with styled():
         figure = Figure(figsize=(6.8, 3.3), layout="constrained")
         axes, far = figure.subplots(1, 2)
-        _predicted(axes, results["rates"], LEAST_DRAWN)
-        _measured(axes, results["points"])
-        axes.set_title("At larger $r_0$: predicted and measured")
-        _down_to_literal(far, lines)
-        figure.suptitle(
-            "Exceptions, classes of which both views escape under ERM, are rarer as $r_0$ falls; as $k$ grows,\n"
-            "they are predicted to be more frequent at the same $r_0$, and rarer at $d = k^{20}$",
-            fontsize=9, x=0.01, ha="left",
-        )  # fmt: skip
+        for row in rates["rows"]:
+            if row["k"] in SHOWN:
+                counted = [(r0, one) for r0, one in zip(rates["r0"], row["shares"], strict=True) if one * DRAWN >= LEAST_COUNT]
+                axes.plot(*zip(*counted, strict=True), color=colour_of_k(row["k"]), label=f"$k$ = {row['k']}")
+        for point in results["points"]:
+            if (k := int(point["k"])) in SHOWN:
+                mean, low, high = point["share"]
+                at, face = point["r0"] * (1.0 + 0.05 * (SHOWN.index(k) - 1.5)), colour_of_k(k) if mean else "white"  # moved sideways
+                look: dict[str, Any] = {"marker": marker_of_k(k), "markersize": 4, "color": colour_of_k(k), "markerfacecolor": face}
+                axes.errorbar([at], [mean or high], yerr=[[mean - low if mean else 0.9 * high], [high - (mean or high)]], linewidth=0.7, **look)
+        axes.set(xscale="log", yscale="log", ylim=(3e-5, 2.0), xlabel="largest initial correlation over the threshold, $r_0$")
+        axes.set(title="Predicted and measured", ylabel="share of classes of which\nboth views escape")
+        axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
+        axes.minorticks_off()
+        axes.legend(fontsize=7)
+        for k, line in results["down_to_literal"].items():
+            far.plot(line["r0"], line["shares"], color=colour_of_k(int(k)))
+            far.plot(line["r0"][0], line["shares"][0], color=colour_of_k(int(k)), marker=marker_of_k(int(k)), markersize=5)
+        far.set(xscale="log", yscale="log", title="Predicted, down to $d = k^{20}$", xlabel="$r_0$", ylabel="predicted share")
+        figure.suptitle("Exceptions are rarer as $r_0$ falls, more frequent at larger $k$ and the same $r_0$, and rarer at $d = k^{20}$", fontsize=9)
         note = (
-            f"Lines: predicted, on the left where {LEAST_COUNT} classes or more of {DRAWN:,} are "
-            "exceptions. Symbols on the left: measured, with 95 % intervals (arrow: goes on below); hollow: none seen, upper end of the interval. "
-            f"They are moved sideways so as not to overlap; all belong to $r_0$ = {_sizes(results['points'])}."
+            f"Lines: predicted, on the left where {LEAST_COUNT} classes or more of {DRAWN:,} are exceptions. Symbols: measured, with 95 % intervals; "
         )
-        figure.supxlabel(textwrap.fill(note, 140), fontsize=6, x=0.01, ha="left", color=MARK)
+        figure.supxlabel(f"{note}\nhollow: none seen, upper end of the interval. They are moved sideways.", fontsize=6, x=0.01, ha="left", color=MARK)
         return figure
 
 
-def _sizes(points: list[dict[str, Any]]) -> str:
-    """Return the r0 that were measured, in words."""
-    *most, last = [f"{r0:g}" for r0 in sorted({point["r0"] for point in points if point["k"] in SHOWN})]
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-LEAST_DRAWN = 3e-5
-"""Least share on the axis of what was measured."""
-
-MEASURED: dict[str, Any] = {"markersize": 4, "markeredgecolor": "black", "markeredgewidth": 0.6, "linewidth": 0.7, "ecolor": "black"}
-LESS: dict[str, Any] = {"markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.9}
-DOWN: dict[str, Any] = {"arrowstyle": "<|-", "mutation_scale": 5, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 0}
-"""How shares are drawn that were measured, and the ends of intervals where nothing was seen."""
-
-BESIDE = 0.05
-"""Part of r0 by which neighbouring k are moved apart, so that their intervals do not lie on each other."""
-
-
-def _predicted(axes: Axes, rates: dict[str, Any], least: float) -> None:
-    """Draw a line for each k, as far as enough exceptions were drawn, and its name beside the axes, where no symbol is."""
-    ends: list[tuple[float, int]] = []
-    axes.set(xscale="log", yscale="log", ylim=(least, 2.0), xlim=(0.045, 0.46))
-    for row in rates["rows"]:
-        if row["k"] in SHOWN:
-            counted = [(r0, one) for r0, one in zip(rates["r0"], row["shares"], strict=True) if one * DRAWN >= LEAST_COUNT]
-            axes.plot(*zip(*counted, strict=True), color=colour_of_k(row["k"]))
-            ends.append((counted[-1][1], row["k"]))
-    axes.set_xlabel(r"largest initial correlation over the threshold, $r_0$")
-    axes.set_ylabel("share of classes of which\nboth views escape")
-    axes.set_xticks([0.05, 0.1, 0.2, 0.4], ["0.05", "0.1", "0.2", "0.4"])
-    axes.minorticks_off()
-    _name_ends(axes, ends, rates["r0"][-1])
-
-
-def _measured(axes: Axes, points: list[dict[str, Any]]) -> None:
-    """Draw the shares of runs with their intervals: an arrow where one goes on below the axis, and where no exception was seen."""
-    for point in points:
-        if point["k"] not in SHOWN:
-            continue
-        k, (mean, low, high) = int(point["k"]), point["share"]
-        at = point["r0"] * (1.0 + BESIDE * (SHOWN.index(k) - 1.5))
-        look: dict[str, Any] = {"marker": marker_of_k(k), "linestyle": ""}
-        if mean:
-            axes.errorbar([at], [mean], yerr=[[mean - low], [high - mean]], markerfacecolor=colour_of_k(k), **look, **MEASURED)
-            if low < axes.get_ylim()[0]:
-                axes.plot([at], [0.015], transform=axes.get_xaxis_transform(), marker="v", markersize=3, color="black", clip_on=False)
-        else:  # all that is known is that the share is less
-            axes.plot([at], [high], color=colour_of_k(k), **look, **LESS)
-            axes.annotate("", (at, high), xytext=(0, -9), textcoords="offset points", arrowprops=DOWN | {"color": colour_of_k(k)}, zorder=1)
-
-
-def _down_to_literal(axes: Axes, lines: dict[str, Any]) -> None:
-    """Draw the predicted rates down to the r0 of d = k^20, where symbols stand."""
-    for k, line in lines.items():
-        place, colour = (line["r0"][0], line["shares"][0]), colour_of_k(int(k))
-        axes.plot(line["r0"], line["shares"], color=colour)
-        axes.plot(*place, color=colour, marker=marker_of_k(int(k)), markersize=5, linestyle="")
-        words = f"$k$ = {k}, $d = k^{{20}}$"
-        axes.annotate(words, place, xytext=(6, -2), textcoords="offset points", va="top", fontsize=7)
-    axes.set(xscale="log", yscale="log")
-    axes.margins(0.1)
-    axes.set_ylim(top=1.0)
-    axes.set_title("Down to $d = k^{20}$: predicted only")
-    axes.set_ylabel("predicted share")
-    axes.set_xlabel("$r_0$, down to that of $d = k^{20}$")
-
-
-APART, SYMBOL, NAME = 1.9, 1.06, 1.11
-"""Least factor between the heights of two names at the ends of lines; and where the symbol of a k and its name stand, in widths of the axes."""
-
-
-def _name_ends(axes: Axes, ends: list[tuple[float, int]], r0: float) -> None:
-    """Write beside the axes which k a line is of, with the symbol of what was measured there, moved apart, and joined to the end of the line."""
-    across, height = axes.get_yaxis_transform(), 0.0
-    edge = axes.transAxes.inverted().transform(axes.transData.transform((r0, 1.0)))[0]
-    for y, k in sorted(ends):
-        height = max(y, height * APART)
-        axes.plot([edge + 0.01, SYMBOL - 0.025 if k in MARKERS else NAME - 0.015], [y, height], transform=across, zorder=0, **GREY_BESIDE)
-        if k in MARKERS:
-            look: dict[str, Any] = {name: value for name, value in MEASURED.items() if name != "ecolor"}
-            axes.plot([SYMBOL], [height], transform=across, marker=marker_of_k(k), markerfacecolor=colour_of_k(k), clip_on=False, **look)
-        place: dict[str, Any] = {"xy": (NAME, height), "xycoords": ("axes fraction", "data")}
-        axes.annotate(f"$k$ = {k}", xytext=(0, 0), textcoords="offset points", va="center", fontsize=7, annotation_clip=False, **place)
-
-
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what follows from the results alone."""
     return {"exceptions": picture(results), "exception-rates": rates_picture(results)}
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is missed on the held-out classes."""
     held_out = {f"k = {k}": results["k"][str(k)] for k in HELD_OUT if str(k) in results["k"]}
     faults = [
         f"{k}: {f['right']} of {f['classes']} classes ({_starts(f['starts'])}, each at several r0) are predicted right"
@@ -388,7 +301,6 @@ LARGEST = max(HELD_OUT)
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of the held-out classes."""
     found = _hardest(results)
     return [
         f"At k = {LARGEST}, r0 = {found['r0']:g} the initial state tells for {found['right']} of {found['classes']} classes whether one view or both "
@@ -398,13 +310,11 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of exceptions."""
     none, one, both = np.sum(list(results["learned"].values()), axis=0)
     return {"glossary.md": [f"in {both} of {none + one + both} such classes both features were learned"]}
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how often the exceptions to Theorem 4.6 are predicted at k = 50."""
     return _at_largest(results)
 
 
@@ -427,22 +337,18 @@ def _at_largest(results: dict[str, Any]) -> str:
 
 
 def _starts(number: int) -> str:
-    """Say how many starts of one k there are."""
     return "one seed" if number == 1 else f"{number} seeds"
 
 
 def _hardest(results: dict[str, Any]) -> dict[str, Any]:
-    """Return what was counted at the largest k and the r0 with most exceptions."""
     return max(_points_of(results, LARGEST), key=lambda point: int(point["exceptions"]))
 
 
 def _points_of(results: dict[str, Any], k: int) -> list[dict[str, Any]]:
-    """Return what was counted at one k, at each r0."""
     return [point for point in results["points"] if point["k"] == k]
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what an exception is, and how well the laws predict which classes are some."""
     heads = ["classes", "starts", "number", "exceptions", "right by x < x_0", "right by T_l - T_w < W", "the same for all classes"]
     low, high = np.exp(results["interval"])
     return (
@@ -487,7 +393,6 @@ def _rows(results: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _row(name: str, found: dict[str, Any]) -> list[Any]:
-    """Return a row of the table."""
     low, high = found["interval"]
     right, by_w, base = (f"{100 * found[key] / found['classes']:.1f} %" for key in ("right", "by_W", "base"))
     return [name, found["starts"], found["classes"], found["exceptions"], f"{right} [{100 * low:.1f}, {100 * high:.1f}]", by_w, base]
@@ -498,7 +403,6 @@ def _listed(ks: tuple[int, ...]) -> str:
 
 
 def _literal_passage(results: dict[str, Any]) -> str:
-    """Say how rare exceptions are predicted to be where d = k^20."""
     literal = {k: mvsim.Parameters.literal(k=k).r0 for k in DOWN_TO_LITERAL}
     rates = {int(k): line["shares"][0] for k, line in results["down_to_literal"].items()}
     said = ", ".join(f"{r0:.2g} at k = {k} (predicted share about {rates[k]:.0e})" for k, r0 in literal.items())

@@ -139,12 +139,7 @@ def startup(folder: Path) -> dict[str, Any]:
     }
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add no options."""
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Do what a new user does."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         return {
@@ -158,7 +153,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is too long."""
     built = results["site"]
     sizes = [
         ("the README has {:,.0f} characters; target {:,.0f}", results["readme"], CHARACTERS),
@@ -183,7 +177,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how long it takes."""
     first, built, waits = results["first"], results["site"], results["startup"]
     return (
         f"From a clone to the first result in {first['seconds']:.0f} s; `mvsim --help` takes {waits['help_seconds']:.2f} s, later runs "
@@ -194,7 +187,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what was timed."""
     first, built = results["first"], results["site"]
     notebooks = ", ".join(f"{page} {seconds:.0f} s" for page, seconds in sorted(built["notebooks"].items()))
     fitting = "; ".join(f"`{run}` {shown['lines']} lines of at most {shown['columns']} columns" for run, shown in results["screen"].items())

@@ -76,14 +76,12 @@ def results_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--k", type=int, nargs="+", default=[4, 6, 10])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--fresh", action="store_true", help="measure again what earlier calls have measured")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure what is missing."""
     rows = options.file.read().get("rows", []) if options.file.is_current and not options.fresh else []
     options.file.keep(rows)
     for rtol in TOLERANCES:
@@ -100,7 +98,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which runs are no flow, and which learn other features at another tolerance."""
     wrong = [
         f"k = {row['k']}, seed {row['seed']}, rtol = {row['rtol']:g}: ln L rises by {row['rise']:.2g}, |g|^2 t / L = {row['late']:.3g} at the end"
         + ("" if row["settled"] else ", not settled")
@@ -126,13 +123,11 @@ def compared(results: dict[str, Any]) -> dict[tuple[int, int], bool | None]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of runs with two tolerances."""
     same = [one for one in compared(results).values() if one is not None]
     return {"concepts.md": [f"at rtol = 1e-3 and 1e-5 | ERM at d = k^20 | the same in {sum(same)} of {len(same)} runs"]}
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many runs settle, whether the loss rises, and whether the tolerance changes what is learned."""
     rows, same = results["rows"], [one for one in compared(results).values() if one is not None]
     rise = max((row["rise"] for row in rows), default=0.0)
     never = "never rises" if rise == 0.0 else f"rises by at most {rise:.1g}"
@@ -143,7 +138,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put the runs into a table, a line for each k and tolerance."""
     heads = ["k", "rtol", "runs", "settled", "largest rise", "at the end", "the same features at both tolerances", "gradients", "seconds, one thread"]
     same, lines = compared(results), []
     for k, rtol in sorted({(row["k"], row["rtol"]) for row in results["rows"]}, key=lambda pair: (pair[0], -pair[1])):

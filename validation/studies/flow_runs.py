@@ -120,13 +120,11 @@ def follow(asked: Asked, limit: float) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--only", nargs="+", choices=list(RUNS), default=list(RUNS), metavar="NAME", help=f"runs to repeat, of {', '.join(RUNS)}")
     parser.add_argument("--limit", type=float, default=5400.0, help="seconds after which a run is interrupted")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Follow one flow after another."""
 
     def followed(name: str) -> dict[str, Any]:
         row = {**follow(RUNS[name], options.limit), "limit": options.limit, "load": os.getloadavg()[0]}
@@ -166,7 +164,6 @@ def repeated(results: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[st
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which runs do not settle, miss their target or learn other features at rtol / 10."""
     wrong = [f"{name} has not settled within {row['limit']:g} s" for name, row in results.items() if not row["settled"]]
     for name, row in results.items():
         end = "" if row["settled"] else ", not settled"
@@ -177,7 +174,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of how long runs take."""
 
     def took(name: str, minutes: bool = False) -> str:
         seconds = results[name]["seconds"]
@@ -198,14 +194,12 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many flows settle, and how many targets are missed."""
     goals = [is_missed for row in results.values() for *_, is_missed in targets(row)]
     settled = sum(row["settled"] for row in results.values())
     return f"{settled} of {len(results)} flows settle within their limit of time; {sum(goals)} of {len(goals)} targets are missed"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put what became of the flows into a table."""
     heads = ["run", "both", "one", "none", "settled", "steps", "gradients", "t", "seconds", "MiB at most", "targets"]
     lines = []
     for name, row in results.items():

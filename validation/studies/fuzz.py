@@ -128,7 +128,6 @@ def shrink(seed: int, kind: str, batch: int, cases: int, cause: tuple[str, str],
 
 
 def _drawn(kind: str, seed: int, cases: int, look: Any, shrink: bool) -> None:
-    """Give ``look`` cases of a kind."""
     from fuzzing import kinds
     from hypothesis import HealthCheck, Phase, Verbosity, given, settings
     from hypothesis import seed as seeded
@@ -208,7 +207,6 @@ def try_all(asked: list[tuple[str, int, int]], seed: int, seconds: float, proces
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="of the cases")
     parser.add_argument("--minutes", type=float, default=15.0, help="after which the rest is left out")
@@ -217,7 +215,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Compile, try all cases, and print what broke, the most frequent first."""
     compile_loops()
     results = try_all(batches(options.cases, options.only), options.seed, 60.0 * options.minutes, options.processes)
     for failure in sorted(results["failures"], key=lambda failure: -failure["count"]):
@@ -226,18 +223,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what broke."""
     broken = [f"{one['kind']}, {one['count']} cases: {one['broken']}: {one['where']}" for one in results["failures"]]
     return broken + ([] if results["total"] else ["no case was tried"])
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many cases were tried, and how many causes of failure were found."""
     return f"{results['total']} cases, right, nearly right and garbage, have {len(results['failures'])} causes of failure"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how many cases of each kind were tried."""
     return (
         f"The cases took {results['seconds'] / 60:.0f} minutes. A failure is a traceback, a warning, a wrong exit code, a message that does not name "
         "the fault, or a file or a setting left behind:\n\n"

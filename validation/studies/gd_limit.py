@@ -76,7 +76,6 @@ def _convergence(descents: list[np.ndarray], reference: np.ndarray) -> tuple[lis
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw errors over eta; beside each line its method and its slope."""
     with styled():
         figure = Figure(figsize=(3.3, 2.9))
         axes = figure.subplots()
@@ -97,29 +96,21 @@ def pictures(results: dict[str, Any]) -> dict[str, Figure]:
         return {"gd-limit": figure}
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add no options."""
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Compare both methods."""
     results = {method: compare(method) for method in T_END}
     return {"ok": all(row["ok"] for row in results.values()), **results}
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong with either method."""
     return [fault for method in T_END for fault in faults(method, results[method])]
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how gradient descent tends to the flow."""
     slopes = " and ".join(f"eta^{results[method]['slope']:.2f} ({METHOD_NAMES[method]})" for method in T_END)
     return f"The distance of gradient descent from the flow goes as {slopes}"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how close gradient descent is at the step size that a flow names."""
     off = max(results[method]["first_escape_at_faithful_eta_off_by"] for method in T_END)
     return (
         "![Distance of gradient descent from the flow](../figures/gd-limit.png)\n\n"

@@ -252,7 +252,6 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the sets")
     parser.add_argument("--seconds", type=float, default=60.0, help="after which a run is cut")
@@ -262,7 +261,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure what is missing."""
     earlier = {} if options.fresh else options.file.read()
     if earlier.get("seed") != options.seed or not (options.file.is_current or options.only):
         earlier = {}
@@ -280,7 +278,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which statements are broken in which runs."""
     broken = [f"set {row['set']}, {row['method']}: {'; '.join(faults(row))}" for row in results["rows"] if faults(row)]
     outside = [f"set {row['set']}: settled with s^2 L t = {row['s2Lt']:.2g}" for row in settled(results) if not BAND[0] <= row["s2Lt"] <= BAND[1]]
     return broken + outside + ([] if results["rows"] else ["no set was followed"])
@@ -300,13 +297,11 @@ def _most(results: dict[str, Any]) -> float:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many runs break a statement."""
     warned = sum(bool(row.get("warnings")) for row in results["rows"])
     return f"{len(results['sets_broken'])} of {len(results['rows'])} runs break a statement, {warned} give a warning"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how many runs there were, how they ended and what is broken."""
     rows, closing = results["rows"], settled(results)
     return (
         f"The parameters are drawn from the whole domain, seed {results['seed']}. L is the loss, g its gradient, s = |g| / L, and S a bound of s at "

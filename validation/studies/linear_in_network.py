@@ -34,18 +34,15 @@ CLOSED, APART, LATER = 0.1, 2.0, 100.0
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"linear-in-network": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=[6, 10], help="numbers of classes (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=3, help="runs at each k (default %(default)s)")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Open and follow gaps, and draw those of the last k."""
     results: dict[str, Any] = {"runs": {}}
     for k in options.k:
         runs = [branches(mvsim.Parameters(k=k), seed, float(np.log(k)), T_END) for seed in range(options.seeds)]
@@ -89,7 +86,6 @@ def summary_of(run: dict[str, Any]) -> dict[str, float]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong."""
     wrong = [f"{results['lost']} runs have no state in which a gap could be opened"] if results["lost"] else []
     for k, runs in results["runs"].items():
         for run in runs:
@@ -145,7 +141,6 @@ def picture(results: dict[str, Any]) -> Figure:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say what is left of the gaps under both methods."""
     said = []
     for k, runs in results["runs"].items():
         each = [summary_of(run) for run in runs]
@@ -156,7 +151,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     shown = ("half_network", "half_linear", "midpoint_left", "erm_left_at_end", "erm_left_at_end_linear")
     rows = []
     for k, runs in results["runs"].items():

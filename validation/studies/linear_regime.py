@@ -56,19 +56,16 @@ SLOWER = 10.0
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"linear-regime": regime_figure(results), "linear-separability": separability_figure(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=list(NUMBERS), help="numbers of classes (default %(default)s)")
     parser.add_argument("--separable-k", type=int, nargs="+", default=[5, 8, 10, 14, 20], help="of Proposition 4.4 (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=10, help="data sets at each k (default %(default)s)")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure all parts, and draw."""
     begun = time.monotonic()
     few = [k for k in FEW if k <= max(options.k)]
     results: dict[str, Any] = {
@@ -93,7 +90,6 @@ def controls() -> dict[str, str]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong."""
     wrong = [f"{name} did not turn" for name, status in results["controls"].items() if status != "holds"]
     for k, slope in _slopes(results).items():
         if not SLOPE[0] <= slope <= SLOPE[1]:
@@ -129,7 +125,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def _closing_faults(results: dict[str, Any]) -> list[str]:
-    """Return gaps that have not closed, and those that ERM closes too soon."""
     times, wrong = results["closing"]["times"], []
     for k in times["erm"]:
         last = {method: np.median([np.inf if t is None else t for t in times[method][k][-1]]) for method in times}
@@ -152,7 +147,6 @@ def _over_points(results: dict[str, Any]) -> dict[str, list[float]]:
 
 
 def _exponents(results: dict[str, Any]) -> dict[str, float]:
-    """Return for each C the exponent of k in the median pull of ERM."""
     rows = results["gradients"]
     k = np.log([float(one) for one in rows])
     constants = next(iter(rows.values()))["erm"]
@@ -168,7 +162,6 @@ def _exponent_of(results: dict[str, Any], name: str) -> float:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how many checks turn, and how much sooner Midpoint Mixup closes a gap."""
     times, rows = results["closing"]["times"], results["separability"]["over_k"]
     sooner = [_middle(times["erm"][k][-1]) / _middle(times["midpoint"][k][-1]) for k in times["erm"]]
     proved = sum(row["status"] == "holds" for row in rows)
@@ -179,7 +172,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     gradients, times = results["gradients"], results["closing"]["times"]
     slopes = ", ".join(f"{slope:.2f} (k = {k})" for k, slope in _slopes(results).items())
     pulls = table(
@@ -241,7 +233,6 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _proved(held: dict[int, list[str]]) -> str:
-    """Return for how many data sets of each k there is a certificate."""
     counts = {k: f"{statuses.count('holds')} of {len(statuses)}" for k, statuses in held.items()}
     if len(set(counts.values())) == 1:
         return f"{next(iter(counts.values()))} data sets at each of k = {', '.join(map(str, counts))}"
@@ -249,7 +240,6 @@ def _proved(held: dict[int, list[str]]) -> str:
 
 
 def _middle(values: list[float | None]) -> float:
-    """Return the median of what is there."""
     return float(np.median([value for value in values if value is not None] or [np.nan]))
 
 

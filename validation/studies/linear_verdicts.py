@@ -51,13 +51,11 @@ MEASURED: dict[str, tuple[str, str]] = {
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the sizes."""
     parser.add_argument("--k", type=int, nargs="+", default=[5, 8, 10, 14, 20], help="numbers of classes (default %(default)s)")
     parser.add_argument("--seeds", type=int, default=10, help="data sets at each k (default %(default)s)")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge each statement over seeds at each k."""
     return {"seeds": options.seeds, "k": options.k, "rows": [row for number in NUMBERS for row in _rows(number, options.k, options.seeds)]}
 
 
@@ -74,7 +72,6 @@ def _rows(number: str, ks: list[int], seeds: int) -> list[dict[str, Any]]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is wrong."""
     wrong = []
     for row in results["rows"]:
         expected = "fails" if row["name"].endswith("as written)") else "consistent" if row["name"] == COUNTED else "holds"
@@ -85,13 +82,11 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Name the statements that fail as they are written."""
     failing = [row["name"] for row in results["rows"] if "fails" in row["status"] or "contradicted" in row["status"]]
     return f"Of {len(results['rows'])} statements these fail as written: {', '.join(failing) or 'none'}"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     lines = []
     for row in results["rows"]:
         numbers = ("" if value is None else f"{value:.2g}" for value in row["measured"])

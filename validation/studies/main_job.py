@@ -38,14 +38,12 @@ GIB = 2**30
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--runs", type=Path, help="folder where the run is kept, for the study of the theorems; by default it is thrown away")
     parser.add_argument("--limit", type=float, default=5400.0, metavar="SECONDS", help="after which the run is interrupted")
     parser.add_argument("--verify", type=Path, metavar="RUN", help="time only the verdicts on this file of an earlier call")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Run and time."""
     if options.verify:
         earlier = options.file.read()
         options.file.keep(earlier)
@@ -92,7 +90,6 @@ def verified(run: Path) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what the run misses."""
     faults = _time_faults(results)
     if results["peak_bytes"] > GIB:
         faults.append(TargetMissed(f"{results['peak_bytes'] / GIB:.2g} GiB of memory; target 1 GiB"))
@@ -102,7 +99,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def _time_faults(results: dict[str, Any]) -> list[str]:
-    """Return whether the run takes too long, or does not settle."""
     stopped, late = results["status"] == "interrupted", results["seconds"] > TARGET
     took = f"{results['seconds']:.0f} s"
     missed = TargetMissed(f"{f'stopped at {took}, not settled' if stopped else f'the run takes {took}'}; target {TARGET:g} s")
@@ -111,17 +107,14 @@ def _time_faults(results: dict[str, Any]) -> list[str]:
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return what the README says of k = 50."""
     return [f"after {results['seconds'] / 60:.0f} minutes {results['classes']['both']} of 50 classes have both features"]
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of k = 50."""
     return {"limits.md": [f"Midpoint Mixup at k = 50, all defaults | {results['seconds'] / 60:.0f} minutes beside other work"]}
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say where it ends, and when."""
     both, minutes = results["classes"]["both"], results["seconds"] / 60
     ended = "settled" if results["settled"] else "not settled"
     memory = f"{results['peak_bytes'] / 2**20:.0f} MiB, {results['peak_bytes'] / results['predicted_bytes']:.1f} times what is predicted"
@@ -130,7 +123,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how long the main job takes and where it ends."""
     classes = results["classes"]
     took = "had not settled after" if results["status"] == "interrupted" else "took"
     settled = "settled" if results["settled"] else "stopped" if results["status"] == "interrupted" else "not settled"

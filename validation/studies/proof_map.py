@@ -149,7 +149,6 @@ def _rows_and_columns(results: dict[str, Any], theorem: str) -> tuple[list[str],
 
 
 def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[str], title: str) -> None:
-    """Draw the table of one loss."""
     for x, column in enumerate(columns):
         for y, row in enumerate(rows):
             kind, words = outcome(results[column]["steps"][row]) if row in results[column]["steps"] else ("none", "")
@@ -173,13 +172,11 @@ def _table(axes: Axes, results: dict[str, Any], rows: list[str], columns: list[s
 
 
 def _order(name: str) -> tuple[str, int, str]:
-    """Return what sorts steps by their numbers."""
     letter, number = name.split()[1].split(".")
     return letter, int(number), name
 
 
 def _short(step: str) -> str:
-    """Return the name of a step without the word for its kind."""
     return called(step).split(" ", 1)[1]
 
 
@@ -214,7 +211,6 @@ def where_only_literal_contradicts(results: dict[str, Any]) -> dict[str, tuple[i
 
 
 def _vanish(results: dict[str, Any]) -> str:
-    """Say which contradictions vanish at d = k^20, and which come up there."""
     found = sorted(where_scaled_contradicts(results).items(), key=lambda one: _order(one[0]))
     groups = {
         "still contradicted by some run": [f"{called(row)} ({against} of {of})" for row, (against, of) in found if against],
@@ -280,31 +276,26 @@ def _far(results: dict[str, Any]) -> str:
 
 
 def pictures(results: dict[str, Any]) -> dict[str, Figure]:
-    """Draw what was measured."""
     return {"proof-map": picture(results)}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=list(points()), default=list(points()), metavar="POINT", help=f"of {', '.join(points())}")
     parser.add_argument("--seeds", type=int, help="most runs of a point")
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Judge one point after another, and draw what there is."""
     results = options.file.measure_parts(options.only, lambda name: measured(name, options))
     return results
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which runs are no flows, and which calculations are contradicted."""
     faults = [f"{name}: {fault}" for name, answer in results.items() for fault in answer["broken"]]
     return faults + [f"{row} is contradicted" for row in contradicted(results) if row.startswith("Calculation")]
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say of each loss in how many runs which steps are contradicted."""
     return ". ".join(_told(results, theorem) for theorem in THEOREMS if any(answer["theorem"] == theorem for answer in results.values()))
 
 
@@ -322,7 +313,6 @@ def _told(results: dict[str, Any], theorem: str) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Show the map, and put into a table what is contradicted, and where."""
     found = contradicted(results)
     columns = [name for name in points() if any(name in cells for cells in found.values())]
     heads = [

@@ -82,7 +82,6 @@ def claims(runs: dict[str, dict[str, Any]], k: int) -> dict[str, bool]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--k", type=int, default=10, help="classes")
     parser.add_argument("--d", type=int, help="dimension; by default that of Parameters(k)")
     parser.add_argument("--N", type=int, help="training points; by default those of Parameters(k)")
@@ -92,7 +91,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Run and draw."""
     given = {name: value for name in ("k", "d", "N") if (value := getattr(options, name)) is not None}
     parameters = mvsim.Parameters(**given)
     runs = {method: trained(method, parameters, options) for method in ("erm", "midpoint")}
@@ -109,7 +107,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return which claims do not hold, and which targets are missed."""
     what_holds = claims(results["runs"], results["parameters"]["k"])
     seconds = {method: (run["wall_seconds"], TARGET_SECONDS[method]) for method, run in results["runs"].items()}
     late = [TargetMissed(f"{METHOD_NAMES[method]}: {took:.0f} s; target {most:g} s") for method, (took, most) in seconds.items() if took > most]
@@ -117,7 +114,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say what the two runs learn, and how long they take."""
     k = results["parameters"]["k"]
     said = [
         f"{METHOD_NAMES[method]} learns {words} in {results['runs'][method]['classes'][name]} of {k} classes"
@@ -129,7 +125,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put what became of the two runs of the picture into a table."""
     rows = []
     for method, run in results["runs"].items():
         target = f"{TARGET_SECONDS[method]:g}: {met(run['wall_seconds'] <= TARGET_SECONDS[method])}"
@@ -140,5 +135,4 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def quotes(results: dict[str, Any]) -> list[str]:
-    """Return the output of the first run of the README."""
     return [line.strip() for line in results["runs"]["erm"]["summary"].splitlines()]

@@ -42,13 +42,11 @@ def replays(run: mvsim.Run) -> dict[str, Any]:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), metavar="NAME", help="runs to make")
     add_runs_option(parser)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Make the runs of each part, and replay them."""
     folder = runs_of_present_code(options.runs)
 
     def part(name: str) -> dict[str, Any]:
@@ -60,20 +58,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return the runs that are missing, have not settled, or fail a replay."""
     runs = [(f"{name}, seed {seed}", run) for name, row in results.items() for seed, run in row["runs"].items()]
     return unfinished(results) + [f"{name}: {fault} fails" for name, run in runs for fault in run["fails"]]
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say of how many runs every replay holds, and how far records are from it."""
     runs = [run for row in results.values() for run in row["runs"].values()]
     seeds, largest = sum(row["seeds"] for row in results.values()), max((run["difference"] for run in runs), default=float("nan"))
     return f"Replays hold for {sum(not run['fails'] for run in runs)} of {seeds} default runs, with differences of at most {largest:.2g} tolerances"
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Put each part into a row."""
     rows = []
     for name, row in results.items():
         runs = row["runs"].values()
@@ -100,6 +95,5 @@ def passage(results: dict[str, Any]) -> str:
 
 
 def _range(values: Any) -> str:
-    """Write the least, the middle and the largest of some numbers."""
     in_order = sorted(values)
     return f"{in_order[0]:,}, {in_order[len(in_order) // 2]:,}, {in_order[-1]:,}"

@@ -48,7 +48,6 @@ PREDICTED = 0.9
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the study."""
     add_runs_option(parser)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to measure again; the others stay")
     parser.add_argument("--k", type=int, default=6, help="classes of the runs of the sweeps")
@@ -66,7 +65,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one part after another."""
     measured: dict[str, Callable[[argparse.Namespace, Path], Any]] = {
         "throughput": throughput, "kills": kills, "workers": workers, "predicted": predicted, "report": report
     }  # fmt: skip
@@ -171,13 +169,11 @@ def report(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def _sweep(options: argparse.Namespace, cells: int, out: Path) -> subprocess.Popen[Any]:
-    """Start a sweep of some cells."""
     values = {"k": options.k, "method": "erm", "seed": f"0:{cells}", "workers": options.workers, "checkpoint_seconds": options.checkpoint_seconds}
     return start_sweep(values, out, "--quiet", stdout=subprocess.DEVNULL)
 
 
 def _whole(options: argparse.Namespace, folder: Path) -> Path:
-    """Return the folder of an undisturbed sweep."""
     _sweep(options, options.killed_cells, folder / "whole").wait()
     return folder / "whole"
 
@@ -202,7 +198,6 @@ def _compared(one: Path, other: Path) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    """Return what costs too much, and what a kill changed."""
     wrong: list[str] = []
     if "throughput" in results and results["throughput"]["over_ideal"] > MOST_OVER_IDEAL:
         wrong.append(TargetMissed(f"a sweep takes {results['throughput']['over_ideal']:.2f} times the ideal time, {MOST_OVER_IDEAL:g} allowed"))
@@ -226,7 +221,6 @@ def judge(results: dict[str, Any]) -> list[str]:
 
 
 def _report_faults(part: dict[str, Any]) -> list[str]:
-    """Return what of a report is over its target."""
     faults: list[str] = []
     if part["bytes"] > MOST_BYTES:
         faults.append(TargetMissed(f"the report has {part['bytes'] / 1e6:.1f} MB, {MOST_BYTES / 1e6:g} MB allowed"))
@@ -236,7 +230,6 @@ def _report_faults(part: dict[str, Any]) -> list[str]:
 
 
 def headline(results: dict[str, Any]) -> str:
-    """Say what a sweep costs beside its runs, and what kills change."""
     said = []
     if part := results.get("throughput"):
         said.append(f"a sweep of {part['cells']} runs takes {part['over_ideal']:.2f} times the time of its runs")
@@ -250,7 +243,6 @@ def headline(results: dict[str, Any]) -> str:
 
 
 def passage(results: dict[str, Any]) -> str:
-    """Say what came out."""
     rows = [row for part, told in _TOLD.items() if part in results for row in told(results[part])]
     return table(["what", "measured", "allowed"], rows)
 
@@ -297,7 +289,6 @@ _TOLD: dict[str, Callable[[dict[str, Any]], list[tuple[str, str, str]]]] = {
 
 
 def _predicted(part: dict[str, Any]) -> list[bool]:
-    """Return of each run whether it took about as long as predicted."""
     return [1.0 / RANGE <= row["seconds"] / row["predicted_seconds"] <= RANGE for row in part["rows"]]
 
 

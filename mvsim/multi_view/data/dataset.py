@@ -143,13 +143,7 @@ class Dataset(ABC):
 
 
 def check_labels(labels: ArrayLike, k: int, N: int | None = None) -> np.ndarray:
-    """Return labels of N points (of any number, without N) as a new (N,) int64 array.
-
-    Raises
-    ------
-    UsageError
-        If they are not integers 0 .. k - 1, there are none, or not one for each point.
-    """
+    """Return labels 0 .. k - 1 of N points (of any number, without N) as a new (N,) int64 array, or raise `UsageError`."""
     try:
         given = np.asarray(labels)
     except ValueError:  # nested lists of unequal lengths

@@ -28,6 +28,7 @@ import numpy as np
 from mvsim.multi_view.data.dataset import Dataset, PatchDataset, SharedNoiseDataset, check_labels
 from mvsim.multi_view.memory import check_points_fit
 from mvsim.multi_view.parameters import Parameters, check_parameters
+from mvsim.multi_view.parameters.beta_laws import SeparateLaw
 from mvsim.multi_view.parameters.models import LINEAR, NETWORK
 from mvsim.numerics.random_streams import stream
 
@@ -91,28 +92,14 @@ def codebook(parameters: Parameters) -> np.ndarray:
 def _fill_patterns(p: Parameters, rng: np.random.Generator, dealt: np.ndarray, patterns: np.ndarray, start: int) -> None:
     """Draw the patterns from number ``start`` on, as many as ``patterns`` has: the Q classes with the least of k random numbers, all at once."""
     keys, pattern = rng.random((len(patterns), p.k)), np.arange(p.k) % p.G - start
-    here = (pattern >= 0) & (pattern < len(patterns))
-    keys[pattern[here], dealt[here]] = 2.0  # last of all
+    in_part = (pattern >= 0) & (pattern < len(patterns))
+    keys[pattern[in_part], dealt[in_part]] = 2.0  # last of all
     classes = np.argpartition(keys, p.Q - 1, axis=1)[:, : p.Q]
     patterns[np.arange(len(patterns))[:, None], classes] = rng.uniform(p.delta3, p.delta4, size=(len(patterns), p.Q, p.V))
 
 
 def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
-    """Draw one point of D for each of the given labels.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        They fix D.
-    rng : numpy.random.Generator
-        Source of the draw.
-    labels : numpy.ndarray
-        (n,) int, the class of each point.
-
-    Returns
-    -------
-    Dataset
-        n points.
+    """Draw one point of D for each of the labels (n,).
 
     Raises
     ------
@@ -175,7 +162,13 @@ def _noise_of_each_patch(
 
 
 def _signal_coefficients(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
-    """Return (n, V, C_P): the coefficients of each view, by the law of the own class; those of paired patches, [i, :, p], add up to delta2."""
+    """Return (n, V, C_P): the coefficients of each view, by the law of the own class; those of paired patches, [i, :, p], add up to delta2.
+
+    Those of a `SeparateLaw` need not; if a class has such a law, all have.
+    """
+    laws = p.beta_law if isinstance(p.beta_law, tuple) else (p.beta_law,) * p.k
+    if isinstance(laws[0], SeparateLaw):
+        return np.array([laws[y].coefficients(rng, p.C_P) for y in labels]).reshape(len(labels), p.V, p.C_P)
     together, shares = np.ones((len(labels), p.C_P)), []
     for views in range(p.V, 1, -1):  # see `mvsim.multi_view.parameters.beta_laws`
         part = together * _parts(p, rng, labels, views)

@@ -6,8 +6,8 @@ import numpy as np
 
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
-from mvsim.base.free_memory import available_bytes
 from mvsim.base.inputs import check_integer, real_array
+from mvsim.base.limits import available_bytes
 from mvsim.multi_view.data.dataset import Dataset
 from mvsim.numerics.random_streams import stream
 

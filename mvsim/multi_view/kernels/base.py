@@ -66,7 +66,7 @@ class Kernel(ABC):
     # The network by itself ---------------------------------------------------------------------------------------------------------------
 
     def visited(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        """Return (M,) indices i and j of the mixed points in the order of `outputs`, `tangents` and `pull_back`."""
+        """Return (M,) indices i and j of the mixed points in the order of `outputs` and `pull_back`."""
         evaluation = self.evaluate(np.zeros((self.k, self.m, self.features)), points)
         pairs = [np.stack([batch.first, batch.second])[:, evaluation.visited(batch)] for batch in evaluation.batches()]
         first, second = np.concatenate(pairs, axis=1)
@@ -85,23 +85,11 @@ class Kernel(ABC):
         in_order[:, np.concatenate(order)] = outputs
         return in_order
 
-    def tangents(self, c: np.ndarray, v: np.ndarray, points: Points) -> np.ndarray:
-        """Return (k, M): the derivative of the outputs along v."""
-        evaluation = self.evaluate(self._in_features(c), points, self._in_features(v))
-        return np.concatenate([evaluation.tangents(batch)[:, evaluation.visited(batch)] for batch in evaluation.batches()], axis=1)
-
     def pull_back(self, c: np.ndarray, points: Points, residual: np.ndarray) -> np.ndarray:
         """Return the shape of c: sum over y and n of residual[y, n] dg_y(z_n)/dc for residual (k, M)."""
         evaluation = self.evaluate(self._in_features(c), points)
         for batch, part in _parts(evaluation, residual):
             evaluation.pull_back(batch, part)
-        return evaluation.gradient().reshape(c.shape)
-
-    def pull_back_tangent(self, c: np.ndarray, v: np.ndarray, points: Points, residual: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """Return the derivative of `pull_back` along v, where the residual moves by ``change`` (k, M)."""
-        evaluation = self.evaluate(self._in_features(c), points, self._in_features(v))
-        for batch, both in _parts(evaluation, np.stack([residual, change])):
-            evaluation.pull_back_tangent(batch, *both)
         return evaluation.gradient().reshape(c.shape)
 
     # With a loss --------------------------------------------------------------------------------------------------------------------------

@@ -17,10 +17,7 @@ from mvsim.multi_view.parameters import Parameters
 def usable_backend(backend: str) -> str:
     """Return ``backend``, or that of the oracle for ``auto`` where numba must not compile; a warning says so once.
 
-    Raises
-    ------
-    UsageError
-        If there is no such backend, what it needs is not there, as a GPU, or its kernels must be compiled and numba must not compile.
+    `UsageError` says that there is no such backend, or that what it needs is not there: a GPU, or numba that may compile.
     """
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise UsageError(f"backend={echo(backend)}: must be one of {', '.join(BACKENDS)}")
@@ -62,29 +59,9 @@ def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
-    """Make the first kernel of a backend that serves the data.
+    """Make the first kernel of a backend, or of all that pay for ``auto``, that serves the data.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        The problem.
-    data : Dataset
-        The points.
-    backend : str
-        Name of a backend, or "auto".
-    threads : int or None
-        Threads of compiled kernels; None for as many as there are cores.
-    activation : Activation, optional
-        By default that of the model.
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    UsageError
-        If the backend or the number of threads cannot be used here.
+    The activation is that of the model unless one is given. A backend or a number of threads that cannot be used here raises `UsageError`.
     """
     usable = usable_backend(backend)
     entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.takes.data(data))

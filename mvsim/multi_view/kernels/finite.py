@@ -30,13 +30,7 @@ def check_finite(what: str, c: np.ndarray, *arrays: np.ndarray, number: float = 
 
 
 def finite_outputs(kernel: Kernel, c: np.ndarray) -> np.ndarray:
-    """Return (k, N): the outputs of a kernel at correlations c.
-
-    Raises
-    ------
-    NotFiniteError
-        If one of them is not finite.
-    """
+    """Return (k, N): the outputs of a kernel at correlations c; `NotFiniteError` if one of them is not finite."""
     with evaluating():
         outputs = kernel.outputs(c)
     check_finite("the outputs are", c, outputs)

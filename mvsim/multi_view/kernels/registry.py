@@ -15,16 +15,16 @@ from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.parameters import Parameters
 
 
-class Takes(NamedTuple):
+class PointKind(NamedTuple):
     """Which points a kernel takes: of a data set, and of what `mvsim.sample_dataset` draws with some parameters."""
 
     data: Callable[[Dataset], bool]
     draws: Callable[[Parameters], bool]
 
 
-ANY = Takes(lambda data: True, lambda p: True)
-SHARED_NOISE = Takes(lambda data: isinstance(data, SharedNoiseDataset), lambda p: p.noise != "patch")
-ONE_PATCH = Takes(lambda data: data.P == 1, lambda p: p.P == 1)
+ANY = PointKind(lambda data: True, lambda p: True)
+SHARED_NOISE = PointKind(lambda data: isinstance(data, SharedNoiseDataset), lambda p: p.noise != "patch")
+ONE_PATCH = PointKind(lambda data: data.P == 1, lambda p: p.P == 1)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class KernelEntry:
 
     backend: str
     path: str
-    takes: Takes
+    takes: PointKind
     memory: memory.KernelMemory
     pays: Callable[[Parameters], bool] = lambda parameters: True
 

@@ -95,7 +95,6 @@ class GenericSum:
             yield batch, outputs if self._beside is None else outputs + self._beside[number]
 
     def loss(self, c: Any) -> float:
-        """Return the sum."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
         for batch, outputs in self._evaluated(evaluation):
             loss += evaluation.mean(batch, self._pointwise.value(outputs, evaluation.targets(batch)))

@@ -29,6 +29,8 @@ def objective(
     threads: int | None = None,
     *,
     loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
+    weight_decay: float = 0.0,
+    label_smoothing: float = 0.0,
     **options: Any,
 ) -> Objective:
     """Make the objective called ``name`` on a data set.
@@ -47,6 +49,8 @@ def objective(
         See `Objective`.
     loss : str or PointwiseLoss, optional
         A key of `mvsim.losses.LOSSES`, or a loss of your own, class or instance; the theorems are about the default, the cross-entropy.
+    weight_decay, label_smoothing
+        See `Objective`.
     **options
         What this objective takes besides, e.g. ``mixing`` for `Mixup`.
 
@@ -61,7 +65,7 @@ def objective(
     """
     check_name(name)
     check_options(name, options)
-    return OBJECTIVES[name](parameters, data, backend, threads, loss=loss, **options)
+    return OBJECTIVES[name](parameters, data, backend, threads, loss=loss, weight_decay=weight_decay, label_smoothing=label_smoothing, **options)
 
 
 def check_name(name: Any) -> str:

@@ -5,6 +5,10 @@ Conventions, fixed once for all objectives
     outputs           (k, N) float64, g_y(x_i) on the unmixed training points
     gradient          of the loss by c, not its negative. Since the features are orthonormal, entry [y, r, s, l] is also the correlation
                       <grad_{w_{y,r}} J, v_{s,l}> of the gradient in R^d, and the gradient has no other component.
+
+Weight decay adds (b / 2) |W|^2 = (b / 2) (|c|^2 + |rest|^2), where rest is what W has orthogonal to the features. No point has a part there, so rest
+does not enter outputs and decays by itself: as e^(-b t) under the flow, by 1 - eta b in a step of gradient descent. Correlations follow the loss
+J(c) + (b / 2) |c|^2 exactly. They leave out the norm of rest, d - V k coordinates of each weight, and its part of the penalty.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import correlations_array
-from mvsim.losses import CrossEntropy, Points, PointwiseLoss, loss_name
+from mvsim.base.inputs import check_not_negative, correlations_array
+from mvsim.losses import CrossEntropy, Points, PointwiseLoss, SmoothedLabels, loss_name
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.diagnostics import log_signal_strength
 from mvsim.multi_view.kernels import check_device_memory, make_kernel, memory_of, usable_backend
@@ -58,6 +62,10 @@ class Objective(ABC):
         Threads of the compiled kernel; default all cores available. The bits do not depend on it.
     loss : str or PointwiseLoss, optional
         A key of `mvsim.losses.LOSSES`, or a loss of your own, class or instance.
+    weight_decay : float
+        b >= 0 of the term (b / 2) |c|^2 of the loss.
+    label_smoothing : float
+        Mass of the uniform law in each label, from 0 to 1.
 
     Raises
     ------
@@ -77,6 +85,8 @@ class Objective(ABC):
         threads: int | None = None,
         *,
         loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
+        weight_decay: float = 0.0,
+        label_smoothing: float = 0.0,
     ) -> None:
         if not isinstance(parameters, Parameters) or not isinstance(data, Dataset):
             raise UsageError("parameters, data: must be mvsim.Parameters and a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
@@ -86,7 +96,10 @@ class Objective(ABC):
             raise UsageError(f"V={parameters.V}: the data have {data.V} views of a class; they must agree")
         self.parameters = parameters
         self.data = data
-        self.pointwise: PointwiseLoss = loss_name(loss).loss
+        self.weight_decay = check_not_negative("weight_decay", weight_decay)
+        self.label_smoothing = check_not_negative("label_smoothing", label_smoothing, most=1.0)
+        unsmoothed: PointwiseLoss = loss_name(loss).loss
+        self.pointwise = SmoothedLabels(unsmoothed, self.label_smoothing) if self.label_smoothing else unsmoothed
         self.kernel = make_kernel(parameters, data, backend, threads)
         self._backend, self._fits = usable_backend(backend), False
 
@@ -113,6 +126,10 @@ class Objective(ABC):
     def options(self) -> dict[str, Any]:
         """Return the options of this kind of objective in JSON types, for the provenance of a run."""
         return {}
+
+    def regularisation(self) -> dict[str, float]:
+        """Return weight decay and label smoothing, those that are not 0, for the provenance of a run."""
+        return {name: value for name in ("weight_decay", "label_smoothing") if (value := getattr(self, name))}
 
     def caveats(self, c: np.ndarray) -> list[str]:
         """Return what a reader of results at c has to know about their accuracy, a sentence each."""
@@ -143,7 +160,7 @@ class Objective(ABC):
         """Return the loss, dimensionless."""
         c = self._ready(c)
         with evaluating():
-            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points)
+            loss = sum(weight * self.kernel.loss(c, points, self.pointwise) for weight, points in self.points) + self._penalty(c)
         check_finite("the loss is", c, number=loss)
         return loss
 
@@ -160,27 +177,24 @@ class Objective(ABC):
                 value, slope = self.kernel.loss_and_gradient(c, points, self.pointwise)
                 loss += weight * value
                 gradient += weight * slope
+            if self.weight_decay:
+                loss += self._penalty(c)
+                gradient += self.weight_decay * c
         check_finite("the loss and its gradient are", c, gradient, number=loss)
         return loss, gradient
 
+    def _penalty(self, c: np.ndarray) -> float:
+        return 0.5 * self.weight_decay * float(c.ravel() @ c.ravel()) if self.weight_decay else 0.0
+
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
-        """Return the loss as a function of some neurons alone while the others are those of c.
+        """Return the loss as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, k, V).
 
-        Parameters
-        ----------
-        c : numpy.ndarray
-            (k, m, k, V).
-        neurons : numpy.ndarray
-            (k, E) neurons of each class, none twice.
-
-        Returns
-        -------
-        callable
-            Correlations (k, E, k V) of these neurons -> the loss and its gradient by them. It serves until another one is asked for.
+        It takes correlations (k, E, k V) of these neurons and returns the loss and its gradient by them. It serves until another one is asked for.
         """
         c = self._ready(c)
         with evaluating():
             sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
+            others = self._penalty(c) - self._penalty(c[np.arange(c.shape[0])[:, None], neurons])
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
             loss, gradient = 0.0, np.zeros_like(moving)
@@ -189,6 +203,9 @@ class Objective(ABC):
                     value, slope = of_neurons(moving)
                     loss += weight * value
                     gradient += weight * slope
+                if self.weight_decay:
+                    loss += others + self._penalty(moving)
+                    gradient += self.weight_decay * moving
             check_finite("the loss and its gradient are", moving, gradient, number=loss)
             return loss, gradient
 
@@ -201,12 +218,19 @@ class Objective(ABC):
         with evaluating():
             for weight, points in self.points:
                 product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
+            if self.weight_decay:
+                product += self.weight_decay * v
         check_finite("the derivatives of the gradient are", c, product)
         return product
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it."""
+        """Return the stiff part of the Hessian, the means to precondition implicit time-steppers; None if the kernel cannot tell it.
+
+        It is told without weight decay alone: directions that the other part of the loss does not see count as null directions there.
+        """
         c = self._checked(c)
+        if self.weight_decay:
+            return None
         escaped, known = self.escaped(c), []
         with one_blas_thread():
             for weight, points in self.points:
@@ -267,6 +291,12 @@ class Objective(ABC):
 
     def deviations(self) -> list[Deviation]:
         """Name another loss than the cross-entropy, and pairs of a point with itself if they matter: for the theorems N is large enough."""
+        added = [
+            Deviation(name, f"{value:g}", "0", f"{name.replace('_', ' ')} {value:g}: the training loss is not that of the theorems")
+            for name, value in self.regularisation().items()
+        ]
+        if added:
+            return added
         if type(self.pointwise) is not CrossEntropy:
             name = self.pointwise.name
             return [Deviation("loss", name, CrossEntropy.name, f"the loss is {name}, not the cross-entropy of the theorems")]

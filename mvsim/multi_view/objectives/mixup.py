@@ -64,8 +64,10 @@ class Mixup(Objective):
         redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
         loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
+        weight_decay: float = 0.0,
+        label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(parameters, data, backend, threads, loss=loss)
+        super().__init__(parameters, data, backend, threads, loss=loss, weight_decay=weight_decay, label_smoothing=label_smoothing)
         if pairs is not None:
             check_integer("pairs", pairs, 1, "or None for all pairs", most=MOST_PAIRS)
         if not isinstance(redraw, str) or redraw not in ("once", "each step"):

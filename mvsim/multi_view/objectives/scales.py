@@ -10,7 +10,7 @@ So a change of 1 / (R'(A) G) changes no output by more than 1. Where residuals a
 escaped is pulled by the points of its class with the residual eps, the mean of 1 - phi_y. Its pre-activation n on noise in points of other classes
 comes to rest where (n / rho)^(alpha - 1) ~ eps. An iteration finds the solution of the equation of a step only where n is told apart from 0: for it
 the unit is multiplied by min(1, `BALANCE` eps^(1 / (alpha - 1))), so that a change is small beside n. What a step adds to the error of n is forgotten
-in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `FORGOTTEN` is small
+in a time that is short beside later steps, and n adds n R'(n) G ~ n eps to an output: for it that factor to the power `STEP_POWER` is small
 enough. With the finer unit for both, more gradients are taken for the same margins (`docs/time-stepper-designs.md`).
 A linear model has no such balance, and R' = 1 everywhere.
 Mixed points keep residuals of order 1. Besides, every correlation is resolved at least relative to itself (own ones, beyond the threshold of
@@ -29,7 +29,7 @@ from mvsim.multi_view.objectives.base import Objective
 BALANCE = 10.0
 """With rtol = 1e-3 the equation of a step resolves an equilibrium to 1 %."""
 
-FORGOTTEN, MOST_FORGOTTEN = 0.5, 30.0
+STEP_POWER, MOST_OF_STEP = 0.5, 30.0
 """For the error of a step: power of that factor, and how many times the factor it is at most. Where it is coarser by much more, what a step may leave
 behind can be too far from the equilibrium for the next equation to be solved. `docs/time-stepper-designs.md` compares other values."""
 
@@ -61,7 +61,7 @@ class Scales:
         def unit(rest: np.ndarray) -> np.ndarray:
             return np.minimum(relative.reshape(c.shape), np.minimum(rest, 1.0)[:, None, None, None] * absolute)
 
-        return unit(np.minimum(equilibrium**FORGOTTEN, MOST_FORGOTTEN * equilibrium)), unit(equilibrium)
+        return unit(np.minimum(equilibrium**STEP_POWER, MOST_OF_STEP * equilibrium)), unit(equilibrium)
 
     def _residuals(self, c: np.ndarray) -> np.ndarray:
         """Return (k,): the mean of 1 - phi_y over the points of each class, 1 where points are mixed, there are none, or nothing escapes."""

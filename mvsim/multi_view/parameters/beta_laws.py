@@ -11,6 +11,8 @@ Dirichlet law with all parameters a is both for x ~ Beta(a, a), and uniform on t
 Beta((v - 1) a, a), independent of everything else, because a Dirichlet vector is one of independent Gamma(a) variables over their sum, and
 Gamma((v - 1) a) / (Gamma((v - 1) a) + Gamma(a)) does not depend on its denominator. The last split, v = 2, is x. A law says how parts
 are drawn. For V = 1 there is nothing to split, and beta = delta2.
+
+A `SeparateLaw` stands apart: it draws the coefficients of each view by themselves.
 """
 
 from __future__ import annotations
@@ -148,4 +150,39 @@ class DiscreteLaw(Law):
         return rng.choice(np.asarray(self.atoms), size=size, p=np.asarray(self._weights()))
 
 
-BetaLaw = Annotated[UniformLaw | SymmetricBetaLaw | DiscreteLaw, Field(discriminator="kind")]
+class SeparateLaw(Law):
+    """A law of its own for each view: its coefficients are uniform on an interval, independently of those of other views.
+
+    This departs from Definition 4.1, in which the coefficients of paired patches add up to delta2: delta2 is not used, and delta1 only
+    in thresholds of correlations, rho / delta1.
+    """
+
+    kind: Literal["separate"] = "separate"
+    ranges: Annotated[
+        tuple[tuple[Annotated[float, Field(ge=0, le=1e6)], Annotated[float, Field(ge=0, le=1e6)]], ...],
+        Field(min_length=1, description="least and largest coefficient of each view; where they are equal it is constant"),
+    ]
+
+    @model_validator(mode="after")
+    def _check(self) -> SeparateLaw:
+        for low, high in self.ranges:
+            if not low <= high or high == 0.0:
+                raise ValueError(f"range [{low:g}, {high:g}]: must be 0 <= least <= largest, and largest > 0")
+        return self
+
+    def serves(self, views: float) -> bool:
+        return views == len(self.ranges)
+
+    def largest_probability(self, share: float, views: int) -> float:
+        return max(1.0 if low == high else min(1.0, share / (high - low)) for low, high in self.ranges)
+
+    def sample(self, rng: np.random.Generator, size: int, views: int = 2) -> np.ndarray:
+        raise NotImplementedError("views do not share a sum; take `coefficients`")
+
+    def coefficients(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draw (V, ``size``) signal coefficients."""
+        low, high = np.array(self.ranges).T[:, :, None]
+        return low + (high - low) * rng.random((len(self.ranges), size))
+
+
+BetaLaw = Annotated[UniformLaw | SymmetricBetaLaw | DiscreteLaw | SeparateLaw, Field(discriminator="kind")]

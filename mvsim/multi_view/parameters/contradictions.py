@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mvsim.multi_view.parameters.beta_laws import Law
+from mvsim.multi_view.parameters.beta_laws import Law, SeparateLaw
 from mvsim.multi_view.parameters.models import model_named
 from mvsim.multi_view.parameters.numbers import usable_number
 
@@ -43,6 +43,11 @@ def contradictions(values: dict[str, Any]) -> list[str]:
     if have("k") and isinstance(law, (list, tuple)) and len(law) != numbers["k"]:
         wrong.append(f"beta_law has {len(law)} entries: give one law, or one for each of the k = {numbers['k']:g} classes")
     laws = [one for one in (law if isinstance(law, (list, tuple)) else (law,)) if isinstance(one, Law)]
-    if not all(one.serves(V) for one in laws):
+    separate = [one for one in laws if isinstance(one, SeparateLaw)]
+    if separate and len(separate) < len(laws):
+        wrong.append("beta_law: give every class a separate law of its views, or none")
+    elif separate and not all(one.serves(V) for one in laws):
+        wrong.append(f"V={V:g}: a separate law of beta has a range for each view; give {V:g} of them")
+    elif not all(one.serves(V) for one in laws):
         wrong.append(f"V={V:g}: a law of beta with atoms says how two views share delta2, so it needs V=2; take a uniform or a beta law")
     return wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from mvsim.multi_view.parameters.beta_laws import UniformLaw
+from mvsim.multi_view.parameters.beta_laws import SeparateLaw, UniformLaw
 from mvsim.multi_view.parameters.defaults import needed_G, needed_N
 from mvsim.multi_view.parameters.fields import Fields
 from mvsim.multi_view.parameters.models import LINEAR, NETWORK
@@ -111,10 +111,16 @@ def fitted_by_linear_models(p: Fields) -> list[Deviation]:
 
 def _concentration(p: Fields) -> list[Deviation]:
     """List the law of beta if a set of Lebesgue measure 1 / (10 log k) can hold more than half of its probability."""
+    laws = p.beta_law if isinstance(p.beta_law, tuple) else (p.beta_law,)
+    if isinstance(laws[0], SeparateLaw):
+        ranges = ", ".join(f"[{low:g}, {high:g}]" for low, high in laws[0].ranges)
+        statement = (
+            f"the coefficients of the views are independent, on {ranges}{'' if len(laws) == 1 else ' in class 0'}, and do not add up to delta2"
+        )
+        return [Deviation("beta_law", "one for each view", "beta_2 = delta2 - beta_1", statement)]
     if p.V == 1:
         return []
     share = min(1.0, 0.1 / math.log(max(p.k, 2)) / max(p.delta2 - p.V * p.delta1, 1e-300))
-    laws = p.beta_law if isinstance(p.beta_law, tuple) else (p.beta_law,)
     probability = max(law.largest_probability(share, p.V) for law in laws)
     if probability <= 0.5:
         return []

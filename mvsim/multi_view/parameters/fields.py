@@ -76,7 +76,7 @@ class Fields(BaseModel):
         Field(
             description='law of the signal coefficients on [delta1, delta2 - delta1], symmetric: {"kind": "uniform"}, '
             '{"kind": "beta", "a": 2} or, for V = 2, {"kind": "discrete", "atoms": [0.5]}, where 0 is delta1 and 1 is delta2 - delta1; '
-            "one law, or a list of k laws, one per class"
+            '{"kind": "separate", "ranges": [[1, 1], [0.4, 1.6]]} draws each view by itself; one law, or a list of k laws, one per class'
         ),
     ] = UniformLaw()
     codebook_seed: Annotated[int, Field(ge=0, lt=2**128, description="fixes the noise codebook, a part of the distribution D; default 0")] = 0

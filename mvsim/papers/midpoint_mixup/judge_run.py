@@ -51,9 +51,15 @@ class Judgement(NamedTuple):
         return float(self.run.dataset["final_time"])
 
 
+def has_loss_of_theorems(run: Run) -> bool:
+    """Whether a run is trained on the cross-entropy, without weight decay and label smoothing."""
+    options = run.provenance["options"]
+    return options["loss"] == CrossEntropy.name and not options.get("weight_decay") and not options.get("label_smoothing")
+
+
 def theorem_of(run: Run) -> str | None:
     """Return the number of the theorem about the training loss of a run, None if there is none."""
-    if run.provenance["options"]["loss"] != CrossEntropy.name:
+    if not has_loss_of_theorems(run):
         return None
     return next((number for number, theorem in THEOREMS.items() if theorem.method == run.method), None)
 
@@ -63,6 +69,9 @@ def check_method(run: Run, number: str) -> None:
     method = THEOREMS[number].method
     if run.method != method:
         raise UsageError(f"{_name(run)}: Theorem {number} is about method {echo(method)}; this run has {echo(run.method)}")
+    loss = run.provenance["options"]["loss"]
+    if loss != CrossEntropy.name:
+        raise UsageError(f"{_name(run)}: Theorem {number} is about the cross-entropy; this run has loss={echo(loss)}")
 
 
 def check_complete(run: Run) -> None:
@@ -141,7 +150,7 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
         verdicts += evidence_of(evidence)
     if everything and network:
         verdicts += claims(evidence, any_loss=theorem is None) if two_views else []
-        if run.provenance["options"]["loss"] == CrossEntropy.name:
+        if has_loss_of_theorems(run):
             verdicts += [replace(verdict, kind="evidence") for verdict in calculations(evidence)]
         verdicts += gaussian_maxima(run.parameters, run.seed)
         verdicts += [assumption_4_3(evidence), premises_of_the_proofs(evidence)]

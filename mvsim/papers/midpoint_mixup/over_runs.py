@@ -33,7 +33,7 @@ from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.run import Run, open_run
 from mvsim.runs.simulation.progress import Progress
 from mvsim.runs.simulation.run_cache import run_name, try_kept_run
-from mvsim.sweeps.run_files import refuse_repeated
+from mvsim.sweeps.identity import refuse_repeated
 
 FOLLOWED = PATIENCE**2
 """Factor of time, beyond the first escape in every class, to which a run is followed in which something is missing. Each change on the way begins

@@ -17,16 +17,16 @@ from mvsim.runs.archive import read_provenance
 from mvsim.runs.run import Run, open_run
 from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.folder import Standing
-from mvsim.sweeps.runs import Runs
-from mvsim.sweeps.values import told
+from mvsim.sweeps.runs import SweepRuns
+from mvsim.sweeps.values import canonical_text
 
 
-def judge_sweep(runs: Runs, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
+def judge_sweep(runs: SweepRuns, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
     """Judge all runs of a sweep that are done and have a theorem.
 
     Parameters
     ----------
-    runs : Runs
+    runs : SweepRuns
         The sweep.
     begin : callable, optional
         Is told of each run before it is judged, with how many were before it and how many there are.
@@ -95,7 +95,7 @@ def _trend(number: str, path: list[_AtK]) -> list[Verdict]:
     return over_k(name, {at.k: at.judgements for at in path}, {at.k: at.lost for at in path})
 
 
-def cells_to_judge(runs: Runs) -> list[tuple[Cell, Standing]]:
+def cells_to_judge(runs: SweepRuns) -> list[tuple[Cell, Standing]]:
     """Return the cells that have a theorem, whether they are done or not."""
     standings = zip(runs.study.cells, runs.standings, strict=True)
     return [(cell, standing) for cell, standing in standings if theorem_about(cell.method, cell.parameters) is not None]
@@ -126,7 +126,9 @@ def _groups(cells: list[tuple[Cell, Standing]], without: set[str]) -> dict[Any, 
 
 def _key(cell: Cell, without: set[str]) -> str:
     """Return the swept values of a cell in words, without some names."""
-    return ", ".join(f"{name}={value if isinstance(value, str) else told(value)}" for name, value in cell.swept.items() if name not in without)
+    return ", ".join(
+        f"{name}={value if isinstance(value, str) else canonical_text(value)}" for name, value in cell.swept.items() if name not in without
+    )
 
 
 def contents_of(runs: Iterable[Run]) -> dict[str, str]:
@@ -134,7 +136,7 @@ def contents_of(runs: Iterable[Run]) -> dict[str, str]:
     return {str(run.path): run.provenance["sha256"] for run in runs}
 
 
-def contents_of_sweep(runs: Runs) -> dict[str, str]:
+def contents_of_sweep(runs: SweepRuns) -> dict[str, str]:
     """Return the content hashes of the runs of a sweep that are judged, by file.
 
     Raises

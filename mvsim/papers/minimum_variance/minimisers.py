@@ -24,9 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.base.echo import echo
 from mvsim.base.errors import StalledError, UsageError
-from mvsim.base.inputs import check_between
+from mvsim.base.inputs import check_not_negative
 from mvsim.losses.mixing_laws import law_from
 from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.papers.minimum_variance.distribution import Distribution
@@ -100,12 +99,7 @@ def minimiser(distribution: Distribution, decay: float = 0.0, smoothing: float =
     StalledError
         If Newton's method does not converge: the classes touch without being separable, and the minimiser is at infinity.
     """
-    decay = check_between("decay", decay, -1.0, 1e100) if decay else 0.0
-    if decay < 0.0:
-        raise UsageError(f"decay={echo(decay)}: must be a number >= 0")
-    smoothing = check_between("smoothing", smoothing, -1.0, 0.5) if smoothing else 0.0
-    if smoothing < 0.0:
-        raise UsageError(f"smoothing={echo(smoothing)}: the mass of a flipped label must be from 0 to 1/2")
+    decay, smoothing = check_not_negative("decay", decay), check_not_negative("smoothing", smoothing, most=0.5)
     law = None if mixing is None else law_from(mixing)
     if decay == smoothing == 0.0:
         limit = _at_infinity(distribution, {1.0} if law is None else {lam for lam, _ in law.folded_quadrature()}, law, bias)

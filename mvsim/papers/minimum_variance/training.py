@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mvsim.base.errors import StalledError
+from mvsim.base.errors import StalledError, UsageError
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.minimisers import minimiser
 
@@ -86,19 +88,25 @@ def train(
 
     Weights begin as those of a linear layer in PyTorch, uniform in +-1 / sqrt(coordinates); runs on the same data begin at the same.
     """
-    from mvsim.papers.minimum_variance.adam_loops import adam_runs
+    from mvsim.papers.minimum_variance.adam_loops import adam
 
     if bias:
         x = np.concatenate([x, np.ones((*x.shape[:2], 1))], axis=2)
-    d, zero = x.shape[2], np.zeros(len(strengths))
+    d = x.shape[2]
     start = np.stack([np.random.default_rng(run).uniform(-1.0, 1.0, d) / np.sqrt(d) for run in range(len(x))])[of_run]
-    penalty = np.repeat((strengths if method == "decay" else zero)[:, None], d, axis=1)
+    penalty = np.ones(d)
     if bias:
-        penalty[:, -1] = 0.0
-    smoothing = strengths / 2.0 if method == "smoothing" else zero
-    alpha = strengths if method == "mixup" else zero
-    rates, seeds = np.full(len(strengths), rate), np.arange(len(strengths))
-    return np.asarray(adam_runs(x, (y + 1.0) / 2.0, of_run, start, penalty, smoothing, alpha, rates, batch, np.array(records), seeds))
+        penalty[-1] = 0.0
+
+    def one(run: int) -> np.ndarray:
+        decay, smoothing, alpha = (float(strengths[run]) if method == name else 0.0 for name in METHODS)
+        data = of_run[run]
+        return np.asarray(
+            adam(x[data], (y[data] + 1.0) / 2.0, start[run], decay * penalty, smoothing / 2.0, alpha, rate, batch, np.array(records), run)
+        )
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.stack(list(pool.map(one, range(len(strengths)))))
 
 
 def samples(distribution: Distribution, runs: int, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -108,13 +116,13 @@ def samples(distribution: Distribution, runs: int, size: int) -> tuple[np.ndarra
 
 
 def exact(distribution: Distribution, method: str, strength: float, bias: bool = False) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return w_L, w_H and the bias of the exact minimiser at a strength of a method; NaN where it lies at infinity."""
+    """Return w_L, w_H and the bias of the exact minimiser at a strength of a method; NaN where none is to be had."""
     options: dict[str, Any] = {"decay": {"decay": strength}, "smoothing": {"smoothing": strength / 2.0}, "mixup": {}}[method]
     if method == "mixup" and strength > 0.0:
         options = {"mixing": {"distribution": "beta", "args": [strength, strength]}}
     try:
         found = minimiser(distribution, bias=bias, **options)
-    except StalledError:
+    except (StalledError, UsageError):  # no convergence, or too many mixed pairs
         found = None
     if found is None or not found.attained:
         sizes = distribution.L[1].dimension, distribution.H[1].dimension

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mvsim.base.free_memory import available_bytes
+from mvsim.base.limits import available_bytes
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.runs.recording.observation import Start
 from mvsim.runs.simulation.cost import (

@@ -51,7 +51,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         component=lambda i: name_of(i, p.correlations_shape),
         part=part,
         product=objective.hessian_vector_product,
-        groups=None if objective.with_neurons(1) is None or not objective.has_escapes else FewNeurons(objective, scales),
+        groups=None if objective.with_neurons(1) is None or not objective.has_escapes or objective.weight_decay else FewNeurons(objective, scales),
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,

@@ -64,7 +64,8 @@ def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: 
     chosen = INTEGRATORS.get(stepping["name"])
     if chosen is None or chosen.name != asked.get("integrator", DEFAULTS.integrator):
         return "integrator"
-    kept = {**provenance["options"], chosen.letter: stepping.get(chosen.option)}
+    regularisation = {name: getattr(DEFAULTS, name) for name in ("weight_decay", "label_smoothing")}  # a file has those that are not 0
+    kept = {**regularisation, **provenance["options"], chosen.letter: stepping.get(chosen.option)}
     wanted = {name: asked.get(name, getattr(DEFAULTS, name)) for name in RunOptions.model_fields if name in kept and name not in FREE}
     pairs = {
         "parameters": (Parameters(**provenance["parameters"]), parameters),

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SkipValidatio
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_between, check_positive, check_threads
+from mvsim.base.inputs import check_between, check_not_negative, check_positive, check_threads
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
 from mvsim.losses import CrossEntropy, loss_name
@@ -77,6 +77,13 @@ class RunOptions(BaseModel):
     loss: Annotated[str, PlainValidator(loss_name)] = Field(
         CrossEntropy.name,
         description="Loss of the outputs at one point, cross_entropy or squared_error; in Python also a mvsim.losses.PointwiseLoss of your own.",
+    )
+    weight_decay: Annotated[float, _checked(check_not_negative)] = Field(
+        0.0,
+        description="Adds (weight_decay / 2) |W|^2 to the loss. Correlations follow it exactly; the part of W that they leave out decays by itself.",
+    )
+    label_smoothing: Annotated[float, _checked(check_not_negative, most=1.0)] = Field(
+        0.0, description="Mass of the uniform law in each label, from 0 to 1."
     )
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
         "flow", description="How time is stepped: along the gradient flow (flow), or by gradient descent (gd)."
@@ -153,8 +160,9 @@ class RunOptions(BaseModel):
 
     @property
     def objective_options(self) -> dict[str, Any]:
-        """The options of the method that is asked for."""
-        return {name: getattr(self, name) for name in options_of(self.method)}
+        """The options of the training loss that is asked for, beside the pointwise loss."""
+        names = ("weight_decay", "label_smoothing", *options_of(self.method))
+        return {name: getattr(self, name) for name in names}
 
     @property
     def sums_all_pairs(self) -> bool:

@@ -58,7 +58,7 @@ class Pace:
         return bool(paces.max() <= STEADY * paces.min())
 
 
-class Awaited(NamedTuple):
+class EscapeProgress(NamedTuple):
     """Escapes of features, each by its first neuron.
 
     Attributes
@@ -74,11 +74,11 @@ class Awaited(NamedTuple):
     next_time: float | None
 
 
-def awaited(recorder: Recorder, now: float) -> Awaited | None:
+def escape_progress(recorder: Recorder, now: float) -> EscapeProgress | None:
     """Return which escapes have been and what is to come; None for a model without escapes."""
     if not recorder.objective.has_escapes:
         return None
     escaped = recorder.escapes.views()
     predicted = np.min(recorder.start_values["predicted_entry_time"], axis=1)[~escaped]
     later = predicted[np.isfinite(predicted) & (predicted > now)]
-    return Awaited(int(escaped.sum()), escaped.size, float(later.min()) if later.size else None)
+    return EscapeProgress(int(escaped.sum()), escaped.size, float(later.min()) if later.size else None)

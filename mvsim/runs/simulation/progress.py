@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mvsim.multi_view.kernels.jit.compiling import compilation_heard
+from mvsim.multi_view.kernels.jit.compiling import on_compilation
 
 
 class Progress(Protocol):
@@ -24,7 +24,12 @@ class Progress(Protocol):
         """
 
     def update(self, status: dict[str, Any]) -> None:
-        """Learn that steps were taken."""
+        """Learn that steps were taken.
+
+        ``status`` has ``step`` and ``steps``, ``time``, ``loss``, ``training_accuracy``, ``rate`` (steps per second), ``seconds_left`` (None if
+        unknown), ``until`` (the time at which the run ends if nothing changes any more, or None), ``escapes``
+        (`mvsim.runs.simulation.pace.EscapeProgress`, or None) and ``classes``: how many have learned both features, exactly one, or none.
+        """
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Learn that the run ended."""
@@ -44,7 +49,7 @@ class Silent:
 
 
 @contextmanager
-def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[Callable[[], None]]:
+def announce_compilation(progress: Progress, info: dict[str, Any]) -> Iterator[Callable[[], None]]:
     """Call ``progress.start`` when the body begins to compile, and when it is ready to step or, if it does not compile, after a second of it."""
     compiles, compiles_later, starts, stepping = threading.Lock(), threading.Lock(), threading.Lock(), threading.Event()
 
@@ -66,7 +71,7 @@ def compilation_announced(progress: Progress, info: dict[str, Any]) -> Iterator[
     slow.daemon = True
     slow.start()
     try:
-        with compilation_heard(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
+        with on_compilation(lambda: say(True, compiles_later if stepping.is_set() else compiles)):
             yield ready
     finally:
         slow.cancel()

@@ -17,9 +17,9 @@ from mvsim.runs.recording.fresh_draws import count_classes
 from mvsim.runs.recording.saving import to_dataset
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.estimate import LONG, estimate_of
-from mvsim.runs.simulation.pace import Pace, awaited
+from mvsim.runs.simulation.pace import Pace, escape_progress
 from mvsim.runs.simulation.plan import plan_of
-from mvsim.runs.simulation.progress import Silent, compilation_announced
+from mvsim.runs.simulation.progress import Silent, announce_compilation
 from mvsim.runs.simulation.request import Request
 from mvsim.runs.simulation.resuming import restore_run, warn_of_other_kernels
 from mvsim.runs.simulation.summary import ended, facts, faithful_eta, number, summary
@@ -54,7 +54,7 @@ class Session:
         info = {"step": 0, "repeated": 0, "steps": self.integrator.steps_until(self.horizon)}
         if self.saved:
             info |= {"step": int(self.saved[0]["resume_step"]), "repeated": int(self.saved[0]["final_step"])}
-        with compilation_announced(self.progress, info) as ready:
+        with announce_compilation(self.progress, info) as ready:
             if self.saved:
                 self.state, self.resume = restore_run(self.recorder, self.saved[0], self.integrator, self.options.out)
                 if self.saved[1]["status"] == "finished" and self._finished():
@@ -160,7 +160,7 @@ class Session:
             "steps": steps,
             "time": self.state.time,
             "until": until,
-            "escapes": awaited(self.recorder, self.state.time),
+            "escapes": escape_progress(self.recorder, self.state.time),
             "loss": float(self.recorder.last("loss")),
             "training_accuracy": float(self.recorder.last("training_accuracy")),
             "classes": count_classes(self.recorder.last("feature_learned")),

@@ -79,7 +79,7 @@ def test_ctrl_c_waits_until_a_function_is_compiled(ctrl_c):
     def successor(x):
         return x + 1
 
-    with compiling.compilation_heard(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
+    with compiling.on_compilation(lambda: signal.raise_signal(signal.SIGINT)), pytest.raises(KeyboardInterrupt):
         successor(1)
     assert successor.signatures
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -128,65 +128,6 @@ def test_without_some_neurons_the_others_are_as_they_were(neurons):
     assert np.array_equal(without, kept)
 
 
-class Piecewise:
-    """A network whose points come in pieces, and that forgets the outputs of a piece when it goes on to the next."""
-
-    def __init__(self, kernel, size):
-        self._kernel, self._size = kernel, size
-
-    def with_neurons(self, m):
-        return Piecewise(self._kernel.with_neurons(m), self._size)
-
-    def evaluate(self, c, points, v=None):
-        return Pieces(self._kernel.evaluate(c, points, v), self._size)
-
-
-class Pieces:
-    """The evaluation of one."""
-
-    def __init__(self, evaluation, size):
-        self._of, self._size = evaluation, size
-        [self._whole] = evaluation.batches()
-        self._residual = np.zeros_like(evaluation.outputs(self._whole))
-
-    def batches(self):
-        for start in range(0, self._residual.shape[1], self._size):
-            yield slice(start, start + self._size)
-
-    def targets(self, batch):
-        return self._of.targets(self._whole)[:, batch]
-
-    def outputs(self, batch):
-        return self._of.outputs(self._whole)[:, batch]
-
-    def mean(self, batch, values):
-        return float(values.sum()) / self._residual.shape[1]
-
-    def weighted(self, batch, residual):
-        return residual / self._residual.shape[1]
-
-    def pull_back(self, batch, residual):
-        self._residual[:, batch] = residual
-
-    def gradient(self):
-        self._of.pull_back(self._whole, self._residual)
-        return self._of.gradient()
-
-
-@pytest.mark.parametrize("points", ["unmixed", "listed"])
-@pytest.mark.parametrize("size", [2, 4, 100])
-def test_outputs_beside_are_added_piece_by_piece(points, size):
-    kernel, neurons = made(), np.array([[4, 0], [1, 2], [3, 4]])
-    c = random_correlations(P, np.random.default_rng(4)).reshape(3, 5, 6)
-    moving = random_correlations(P, np.random.default_rng(6)).reshape(3, 5, 6)[np.arange(3)[:, None], neurons]
-    found = GenericSum(Piecewise(kernel, size), POINTS[points], CrossEntropy()).of_neurons(c, neurons)(moving)
-    everywhere = c.copy()
-    everywhere[np.arange(3)[:, None], neurons] = moving
-    loss, gradient = GenericSum(kernel, POINTS[points], CrossEntropy()).loss_and_gradient(everywhere)
-    assert_close(found[0], loss, ROUNDOFF)
-    assert_close(found[1], gradient[np.arange(3)[:, None], neurons], ROUNDOFF, np.abs(gradient).max())
-
-
 def test_outputs_beside_shift_loss_gradient_and_its_derivative():
     """As a bias of each output in each point."""
     kernel, c = made(), random_correlations(P, np.random.default_rng(4)).reshape(3, 5, 6)

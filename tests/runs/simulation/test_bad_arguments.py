@@ -11,7 +11,7 @@ from scipy.stats import rv_histogram
 from tiny_run import TINY
 
 import mvsim
-from mvsim.base.free_memory import available_bytes
+from mvsim.base.limits import available_bytes
 from mvsim.runs.simulation.cost import check_memory, required_bytes
 
 BRIEF = {"t_end": 1.0}

@@ -11,6 +11,8 @@ MIXUP = {"method": "mixup", "t_end": 1.0, "n_test": 2, "nodes": 3}
 RUNS = {
     "erm": {"method": "erm", "t_end": 2.0, "n_test": 2},
     "steps": {"method": "erm", "integrator": "gd", "eta": 1.0, "t_end": 2.0, "n_test": 2},
+    "decayed": {"method": "erm", "t_end": 2.0, "n_test": 2, "weight_decay": 0.1},
+    "smoothed": {"method": "erm", "t_end": 2.0, "n_test": 2, "label_smoothing": 0.1},
     "a law": {**MIXUP, "mixing": {"distribution": "beta", "args": [2, 2]}},
     "atoms": {**MIXUP, "mixing": {"atoms": [0.5, 1], "probabilities": [0.5, 0.5]}},
     "pairs": {**MIXUP, "mixing": 0.3, "pairs": 5},

@@ -6,7 +6,7 @@ from tiny_run import TINY, simulate
 
 import mvsim
 from mvsim.runs.simulation import pace, session
-from mvsim.runs.simulation.pace import Pace, awaited
+from mvsim.runs.simulation.pace import Pace, escape_progress
 from mvsim.runs.simulation.session import Session
 
 
@@ -71,7 +71,9 @@ def test_a_run_waits_for_the_next_predicted_escape(monkeypatch):
     def arrived(one, visit):
         arrive(one, visit)
         if visit.mark:
-            recorders.append((one.recorder, awaited(one.recorder, one.state.time), one.state.time, (one.recorder.escapes.step >= 0).any(axis=1)))
+            recorders.append(
+                (one.recorder, escape_progress(one.recorder, one.state.time), one.state.time, (one.recorder.escapes.step >= 0).any(axis=1))
+            )
 
     monkeypatch.setattr(Session, "_arrive", arrived)
     run = mvsim.simulate(mvsim.Parameters(k=2, m=2, N=30, P=8, d=40), "erm", n_test=4, t_end=1e5)

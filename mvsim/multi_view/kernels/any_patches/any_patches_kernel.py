@@ -56,27 +56,7 @@ class AnyPatchesKernel(Kernel):
     def evaluate(self, c: np.ndarray, points: Points, v: np.ndarray | None = None) -> Evaluation:
         return _Evaluation(self, c, points, v)
 
-    def values(self, c: np.ndarray, batch: Batch) -> np.ndarray:
-        """Return (k, n): the outputs on a batch."""
-        g = np.zeros((self.k, len(batch.first)))
-        self._run(compiled.mixed_values, (c,), batch, g)
-        return self._scale * g
-
-    def changes(self, c: np.ndarray, v: np.ndarray, batch: Batch) -> np.ndarray:
-        """Return (k, n): the derivative of the outputs along v."""
-        dg = np.zeros((self.k, len(batch.first)))
-        self._run(compiled.mixed_tangents, (c, v), batch, dg)
-        return self._scale * dg
-
-    def add_pull_back(self, c: np.ndarray, batch: Batch, D: np.ndarray, gradient: np.ndarray) -> None:
-        """Add the adjoint of `values` at D (k, n) to gradient."""
-        self._run(compiled.mixed_pull_back, (c,), batch, D, gradient)
-
-    def add_pull_back_tangent(self, c: np.ndarray, v: np.ndarray, batch: Batch, D: np.ndarray, dD: np.ndarray, product: np.ndarray) -> None:
-        """Add the derivative of `add_pull_back` along (v, dD) to product."""
-        self._run(compiled.mixed_pull_back_tangent, (c, v), batch, D, dD, product)
-
-    def _run(self, loop: Callable[..., None], weights: Sequence[np.ndarray], batch: Batch, *arguments: Any) -> None:
+    def run(self, loop: Callable[..., None], weights: Sequence[np.ndarray], batch: Batch, *arguments: Any) -> None:
         """Call a loop of `mvsim.multi_view.kernels.any_patches.loops` on all classes; a thread owns whole classes."""
         scaled = [c / self._scale for c in weights]
         mixtures = self._mixtures(batch)
@@ -124,16 +104,20 @@ class _Evaluation(Evaluation):
         return batch.soft_labels(self._kernel.labels, self._kernel.k)
 
     def outputs(self, batch: Batch) -> np.ndarray:
-        return self._kernel.values(self._c, batch)
+        g = np.zeros((self._kernel.k, len(batch.first)))
+        self._kernel.run(compiled.mixed_values, (self._c,), batch, g)
+        return self._kernel.activation.scale * g
 
     def tangents(self, batch: Batch) -> np.ndarray:
-        return self._kernel.changes(self._c, self._v, batch)
+        dg = np.zeros((self._kernel.k, len(batch.first)))
+        self._kernel.run(compiled.mixed_tangents, (self._c, self._v), batch, dg)
+        return self._kernel.activation.scale * dg
 
     def pull_back(self, batch: Batch, residual: np.ndarray) -> None:
-        self._kernel.add_pull_back(self._c, batch, residual, self._gradient)
+        self._kernel.run(compiled.mixed_pull_back, (self._c,), batch, residual, self._gradient)
 
     def pull_back_tangent(self, batch: Batch, residual: np.ndarray, change: np.ndarray) -> None:
-        self._kernel.add_pull_back_tangent(self._c, self._v, batch, residual, change, self._gradient)
+        self._kernel.run(compiled.mixed_pull_back_tangent, (self._c, self._v), batch, residual, change, self._gradient)
 
     def gradient(self) -> np.ndarray:
         return self._gradient

@@ -88,11 +88,11 @@ class OtherClasses:
         """Return (s, E V): what coincidences change of the second sum."""
         xp, (i, j), lam = self._pairs.device.xp, self._meetings, self._pairs.lam
         W = xp.take(D.terms[y, :], self._terms)
-        here = xp.full_like(i.label, y)
+        of_class = xp.full_like(i.label, y)
         same = xp.astype(i.feature == j.feature, xp.float64)
 
         def read(side: Side, pattern: Any, share: float) -> tuple[Any, Any, Any, Any]:
-            c, noise, real = entries_of(self._pairs, escaped, here, side.feature, pattern)
+            c, noise, real = entries_of(self._pairs, escaped, of_class, side.feature, pattern)
             weight = share * side.beta[:, None] * real
             return weight, weight * c, noise, real
 

@@ -36,7 +36,6 @@ class Device:
         return self.xp.asarray(np.ascontiguousarray(array), device=self.place)
 
     def zeros(self, *shape: int) -> Any:
-        """Return zeros there."""
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.place)
 
     def integers(self, count: int) -> Any:

@@ -47,7 +47,6 @@ class PairSoftmax:
         return bool(xp.all(largest < LARGEST_OUTPUT))
 
     def loss_and_derivative(self, values: Values) -> tuple[float, Values]:
-        """Return both."""
         xp, pairs = self._device.xp, self._pairs
         blocks = len(pairs.plan.blocks)
         E1 = xp.exp(values.U)

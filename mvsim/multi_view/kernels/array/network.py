@@ -166,7 +166,6 @@ class SoftmaxSum:
         self._softmax = PairSoftmax(self._pairs)
 
     def loss(self, c: Any) -> float:
-        """Return the mean loss."""
         values = self._pairs.values(self._network.columns(c))
         if not self._by_exponentials or not self._softmax.fits(values):
             return self._generic.loss(c)

@@ -40,7 +40,7 @@ def digest(files: list[Path]) -> str:
 SOURCES = digest(source_files())
 
 
-class _Kept(FunctionCache):
+class _DiskCache(FunctionCache):
     """Compiled code on disk, taken from there only if no kernel has changed since.
 
     Left to itself, numba asks whether the file of a function has changed, not those of the functions that are compiled into it. And it stops
@@ -69,7 +69,7 @@ class _Kept(FunctionCache):
             warn_that_nothing_is_kept(error.strerror or str(error))
 
 
-class _NotKept(NullCache):
+class _NoCache(NullCache):
     """In place of compiled code on disk, where there is no directory for it."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -89,9 +89,9 @@ def warn_that_nothing_is_kept(reason: str) -> None:
 
 def _cache_of(function: Callable[..., Any]) -> FunctionCache | NullCache:
     try:
-        return _Kept(function)
+        return _DiskCache(function)
     except RuntimeError:  # numba finds no place for it
-        return _NotKept()
+        return _NoCache()
 
 
 def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -133,13 +133,13 @@ def warn_of_slow_kernel() -> None:
 
 
 @contextmanager
-def compilation_heard(tell: Callable[[], None]) -> Iterator[None]:
+def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
     """Call ``tell`` whenever numba compiles a function, which does not mean that it takes one from its cache, on any thread."""
-    with event.install_listener("numba:compile", _Ear(tell)):
+    with event.install_listener("numba:compile", _CompilationListener(tell)):
         yield
 
 
-class _Ear(event.Listener):
+class _CompilationListener(event.Listener):
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell = tell
 

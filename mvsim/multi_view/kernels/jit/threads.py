@@ -9,13 +9,8 @@ from functools import cache
 
 import numpy as np
 
-from mvsim.multi_view.kernels.jit.loops.work_list import give_up, given_up, work_list
-
-
-def available_threads() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
+from mvsim.base.limits import available_cores
+from mvsim.multi_view.kernels.jit.loops.work_list import abandon, is_abandoned, work_list
 
 WORTH_A_THREAD = 1_000_000
 """Multiply-adds below which handing work to another thread costs more than it saves."""
@@ -23,7 +18,7 @@ WORTH_A_THREAD = 1_000_000
 
 def threads_for(threads: int | None, operations: float) -> int:
     """Return the number of threads to use; for None, all available ones that get `WORTH_A_THREAD` operations each."""
-    return max(1, min(available_threads(), int(operations / WORTH_A_THREAD))) if threads is None else threads
+    return max(1, min(available_cores(), int(operations / WORTH_A_THREAD))) if threads is None else threads
 
 
 @cache
@@ -56,9 +51,9 @@ def run_together(threads: int, work: Callable[[np.ndarray], None]) -> None:
         for _ in range(1, threads):
             tasks.append(_pool(os.getpid(), threads).submit(_take_part, work, counters))
         _take_part(work, counters)
-        finished = not given_up(counters)
+        finished = not is_abandoned(counters)
     finally:
-        give_up(counters)
+        abandon(counters)
         if not finished:  # somebody may still be at an item
             wait(tasks)
     if not finished:
@@ -70,5 +65,5 @@ def _take_part(work: Callable[[np.ndarray], None], counters: np.ndarray) -> None
     try:
         work(counters)
     except BaseException:  # memory ran out, or an interrupt: nobody may wait for the items of this thread
-        give_up(counters)
+        abandon(counters)
         raise

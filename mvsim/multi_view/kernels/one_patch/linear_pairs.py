@@ -78,7 +78,6 @@ class AllPairsSoftmax:
         self._targets[labels, np.arange(N)] += N * (self._lam**2 + mu**2)
 
     def loss(self, c: np.ndarray) -> float:
-        """Return the sum."""
         outputs = self._outputs(c)
         if _too_far_apart(outputs):
             return self._generic.loss(c)

@@ -38,11 +38,9 @@ class PairsOfPoints:
         return _Evaluation(self, c, v)
 
     def empty_values(self) -> Values:
-        """Return tables to be filled."""
         return Values.empty(self.neurons.k, self.layout, self.plan)
 
     def no_derivatives(self) -> Derivatives:
-        """Return tables of zeros."""
         return Derivatives.zeros(self.neurons.k, self.layout, self.plan)
 
     @cached_property

@@ -27,7 +27,7 @@ class Columns:
 
     @property
     def buffer(self) -> np.ndarray:
-        """Memory for the columns at one c, used again and again unless it is `given_back`."""
+        """Memory for the columns at one c, used again and again unless `temporary`."""
         return self._buffer if self._keep else np.empty(self.shape)
 
     @cached_property
@@ -35,7 +35,7 @@ class Columns:
         return np.empty(self.shape)
 
     @contextmanager
-    def given_back(self) -> Iterator[None]:
+    def temporary(self) -> Iterator[None]:
         """Work in memory that is not kept."""
         self._keep = False
         try:

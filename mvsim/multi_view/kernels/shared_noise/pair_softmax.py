@@ -45,7 +45,6 @@ class PairSoftmax:
         return bool((self._largest < LARGEST_OUTPUT).all())
 
     def loss_and_derivative(self) -> tuple[float, Derivatives]:
-        """Return both."""
         sums = np.empty(len(self._pairs.blocks))
         arguments = self._pairs, self._exponentials, self._targets, sums
         self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, *arguments))

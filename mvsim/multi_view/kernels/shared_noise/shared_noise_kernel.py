@@ -92,7 +92,7 @@ class SharedNoiseKernel(Kernel):
         return self.point_set(points).evaluate(c, v)
 
     def outputs(self, c: np.ndarray, points: Points | None = None) -> np.ndarray:
-        with self.columns.given_back():
+        with self.columns.temporary():
             return super().outputs(c, points)
 
     def point_set(self, points: Points) -> SeparatePoints | PairsOfPoints:

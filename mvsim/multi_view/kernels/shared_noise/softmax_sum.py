@@ -27,7 +27,6 @@ class SoftmaxSum:
         self._by_exponentials = nonnegative and len(np.unique(pairs.layout.labels)) > 1
 
     def loss(self, c: np.ndarray) -> float:
-        """Return the mean loss."""
         return self.loss_and_derivative(c)[0]
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:

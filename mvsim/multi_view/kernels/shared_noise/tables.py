@@ -28,14 +28,12 @@ class Tables(NamedTuple):
 
     @classmethod
     def empty(cls, k: int, layout: Layout, plan: PairPlan) -> Self:
-        """Return tables to be filled."""
         shape = (k, len(layout.patterns), len(layout.labels))
         U = np.empty(shape)
         return cls(U, U if plan.symmetric else np.empty(shape), np.empty((k, len(plan.blocks) + len(plan.extra_pairs))))
 
     @classmethod
     def zeros(cls, k: int, layout: Layout, plan: PairPlan) -> Self:
-        """Return tables of zeros."""
         tables = cls.empty(k, layout, plan)
         for array in tables.distinct:
             array[:] = 0.0

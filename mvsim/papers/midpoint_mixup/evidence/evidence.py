@@ -83,7 +83,7 @@ class Evidence:
     def objective(self) -> Objective:
         """The training loss, made again with the options of the run."""
         names, saved = options_of_objective(self.run.method), self.run.provenance["options"]
-        options = {name: saved[name] for name in names if name in saved}
+        options = {name: saved[name] for name in (*names, "weight_decay", "label_smoothing") if name in saved}
         if "seed" in names:
             options["seed"] = self.run.seed
         return objective(self.run.method, self.parameters, self.data, "auto", self.threads, loss=saved["loss"], **options)

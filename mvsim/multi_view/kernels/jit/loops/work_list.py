@@ -29,12 +29,12 @@ def work_list() -> np.ndarray:
     return np.zeros((_STEPS, 2 * _DONE), np.int64)
 
 
-def give_up(counters: np.ndarray) -> None:
+def abandon(counters: np.ndarray) -> None:
     """Let everybody find that nothing is left to take and nothing to wait for."""
     counters[:] = np.iinfo(np.int64).max // 2
 
 
-def given_up(counters: np.ndarray) -> bool:
+def is_abandoned(counters: np.ndarray) -> bool:
     """Whether somebody gave up."""
     return bool(counters[-1, -1] > 0)
 

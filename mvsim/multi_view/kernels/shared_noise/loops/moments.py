@@ -15,13 +15,13 @@ that contains every pre-activation it can have over the beta of the data and all
                 M_q[f, g] = sum_r A_{f,r}^q B_{g,r}^(alpha - q): matrix products
     other       the interval crosses 0 or 1: evaluated one by one
 
-so Phi_f(beta, g) = (rho / alpha) sum_q binom(alpha, q) beta^q M_q[f, g] + the others. What a point adds up is one more product for each class, of
-the powers of the beta, summed over the signal patches of a point with one feature, with the M_q[f]. Work falls from (signal patches) x (patterns) x m
-activations a class to F x (patterns) x m x alpha multiply-adds.
-Nothing is approximated, but the binomial sum cancels where A and B differ in sign: the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha
-times the result at worst, and kappa is chosen so that this is at most 2^8 (`mvsim.multi_view.kernels.limits`). One neuron at the smallest beta of
-the data and the largest |n| then has a relative error of at most about 2^8 x 20 x 10^-16 = 5 x 10^-13 (`tests/kernels/test_moments.py` holds it to
-10^-12); at larger beta, which dominate its sums because they enter as beta^alpha, the ratio and with it the error falls quickly.
+so Phi_f(beta, g) = (rho / alpha) sum_q binom(alpha, q) beta^q M_q[f, g] + the others. What a point adds up is one more product for each class, of the
+powers of the beta, summed over the signal patches of a point with one feature, with the M_q[f]. Work falls from (signal patches) x (patterns) x m
+activations a class to F x (patterns) x m x alpha multiply-adds. Nothing is approximated, but the binomial sum cancels where A and B differ in sign:
+the sum of its absolute terms is ((1 + kappa) / (1 - kappa))^alpha times the result at worst, and kappa is chosen so that this is at most 2^8
+(`mvsim.multi_view.kernels.limits`). One neuron at the smallest beta of the data and the largest |n| then has a relative error of at most about 2^8 x
+20 x 10^-16 = 5 x 10^-13 (`tests/multi_view/kernels/test_moments.py` holds it to 10^-12); at larger beta, which dominate its sums because they enter
+as beta^alpha, the ratio and with it the error falls quickly.
 
 The derivative is the adjoint: with E_q[f, g] = sum over signal patches of beta^q D, which is again one product for each class, both factors of
 every product get theirs by a product.

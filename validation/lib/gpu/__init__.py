@@ -1,1 +1,0 @@
-"""What the study of the GPU is made of."""
