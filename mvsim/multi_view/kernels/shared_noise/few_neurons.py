@@ -175,7 +175,7 @@ class FewNeurons:
 def _side_by_side(table: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return some rows of a table (k, ...) as (..., W): classes are fastest, and padded with zeros."""
     turned = np.zeros((*table.shape[1:], -(-len(classes) // WIDTH) * WIDTH))
-    put_side_by_side(table.reshape(len(table), -1), classes, turned.reshape(-1, turned.shape[-1]))
+    put_side_by_side(table.reshape(len(table), -1), classes, turned.reshape(table[0].size, turned.shape[-1]))
     return turned
 
 
