@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,24 @@ from numpy.typing import ArrayLike
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import NotFiniteError, UsageError
+
+
+def plain(value: Any) -> Any:
+    """Return a value, also within lists and tables, in types of Python itself: not NumPy's, of an Enum, or subclasses of str, int and float."""
+    if isinstance(value, enum.Enum):
+        return plain(value.value)
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return plain(value.item()) if value.dtype.kind in "biufU" else value
+    if isinstance(value, bool):
+        return value
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return value if type(value) is kind else kind.__str__(value) if kind is str else getattr(kind, f"__{kind.__name__}__")(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {plain(name): plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if type(value) in (list, tuple, range) else value
 
 
 def check_kind(name: str, value: Any, kind: Any, allowed: str) -> Any:
@@ -133,8 +153,11 @@ def describe_invalid(item: Any, path: str) -> str:
 
 def _allowed(item: Any) -> str | None:
     """Say which bound a value exceeds, as pydantic writes 1e-30 with all its digits, or that it is no table, for which pydantic names a class."""
-    if item["type"] in ("model_type", "dataclass_type", "dict_type"):
+    if item["type"] in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
         return "must be a table of names and values"
+    if item["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        names = item["ctx"].get("expected_tags", "").replace("'", "")
+        return f"{item['ctx']['discriminator']} must be {f'one of {names}' if names else 'given'}".replace("'", "")
     if item["type"] == "too_short":
         return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
     for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import tomllib
@@ -48,8 +49,7 @@ def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
         raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
     try:
-        with open(path, "rb") as file:
-            values = tomllib.load(file)
+        values = tomllib.loads(_decoded(Path(path).read_bytes()))
     except OSError as error:
         raise UsageError(f"{name}={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
     except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
@@ -61,6 +61,12 @@ def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
         if other != key:
             raise UsageError(f"{name}={path_text(path)}: {shortened(other)} and {shortened(key)} are two spellings of one key; keep one of them")
     return values
+
+
+def _decoded(content: bytes) -> str:
+    """Return the text of a file in UTF-8, or in UTF-16 with a mark of its byte order; the mark is no part of the text."""
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    return content.decode(encoding)
 
 
 def _text(path: str, key: str, value: Any) -> Any:

@@ -27,7 +27,7 @@ INCONCLUSIVE = 3
 BUG = 70
 INTERRUPTED = 130
 
-HANDLED = (MvsimError, CycloptsError, OSError, MemoryError, KeyboardInterrupt)
+HANDLED = (MvsimError, CycloptsError, OSError, MemoryError, ImportError, KeyboardInterrupt)
 """Everything that says by itself what is wrong; any other exception is a bug of mvsim."""
 
 TRACEBACK = "MVSIM_TRACEBACK"
@@ -120,6 +120,10 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
         reason = error.strerror or str(error) or type(error).__name__
         advice = "; give a shorter name" if error.errno == errno.ENAMETOOLONG else ""
         return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}{advice}")
+    if isinstance(error, ImportError):
+        first = _innermost(error)
+        library = f"{first.name}: " if isinstance(first, ImportError) and first.name else ""
+        return _one_line(f"{library}a library cannot be loaded ({_name(first)}); raise the limits of this shell (ulimit -v), or install it again")
     if isinstance(error, CycloptsError):
         return _parser_message(error, arguments)
     if isinstance(error, MvsimError):
@@ -143,11 +147,23 @@ def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
     words = {*arguments, *(text for text in (getattr(token, "value", None), getattr(token, "keyword", None)) if text)}
     if isinstance(error, UnknownOptionError) and "--" in arguments and _word(error) in arguments[list(arguments).index("--") :]:
         return f"{shortened(_word(error))}: follows --, after which no option is read; remove the --"
+    if isinstance(error, UnknownOptionError):
+        names = [name for argument in error.argument_collection or () for name in argument.names]
+        other = next((name for name in names if name.lower() == _word(error).lower()), None)
+        if other is not None:
+            return f"Unknown option: {shortened(_word(error))}. Did you mean {other}?"
     text = str(error)
     for word in sorted(words, key=len, reverse=True):
         if len(word) > LONGEST or not word.isprintable():
             text = text.replace(word, shortened(word))
     return shortened(" ".join(text.split()), _LONGEST_LINE)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the error from which another one came."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
 def _word(error: UnknownOptionError) -> str:

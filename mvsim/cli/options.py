@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 
 from cyclopts import Group, Parameter, Token
@@ -24,12 +26,22 @@ def read_integer(text: str) -> int:
         raise ValueError(f"{echo(text)} must be an integer of at most 4300 digits") from None
 
 
+def whole_number(text: str) -> str:
+    """Return the digits of a whole number that is written as 1e4 or 2.5e3, other text as it is."""
+    if not re.fullmatch(r"\d{1,30}(\.\d{1,30})?[eE]\+?\d{1,3}", text):
+        return text
+    number = Decimal(text)
+    return f"{number:.0f}" if number == number.to_integral_value() else text
+
+
 def _integer(kind: type, tokens: Sequence[Token]) -> int:
     text = tokens[0].value
     try:
-        return read_integer(text)
+        return read_integer(whole_number(text))
     except ValueError as error:
-        raise ValueError(f"{error}{'; `mvsim sweep` takes several' if set(text) & set(':,') else ''}") from None
+        several = re.fullmatch(r"(\d{1,9}) ?(?:-|\.\.\.?) ?(\d{1,9})", text)
+        form = f"{several[1]}:{int(several[2]) + 1}" if several else text if re.fullmatch(r"[\d:, ]{2,40}", text) else ""
+        raise ValueError(f"{error}{f'; for several runs: mvsim sweep with {tokens[0].keyword} {form}' if form else ''}") from None
 
 
 FLAG = Parameter(negative="", show_default=False)
@@ -112,7 +124,7 @@ def given_for(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any
     Other text stays as it is: the model converts and checks it, so that all messages come from one place.
     """
     values = {name: given[name] for name in model.model_fields if name in given}
-    return {name: read_value(name, value) if isinstance(value, str) else value for name, value in values.items()}
+    return {name: read_value(name, whole_number(value)) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def read_value(name: str, text: str) -> Any:

@@ -48,7 +48,7 @@ def progress_on(title: str = "", stream: TextIO | None = None) -> LiveProgress |
     --------
     >>> with mvsim.progress_on() as shown:  # doctest: +SKIP
     ...     run = mvsim.simulate(mvsim.Parameters(k=10), progress=shown)
-    >>> mvsim.verify(theorems="4.7", k=6, progress=mvsim.progress_on)  # doctest: +SKIP
+    >>> mvsim.verify("midpoint/theorem-4.7", k=6, progress=mvsim.progress_on)  # doctest: +SKIP
     """
     if stream is None and Console().is_jupyter:
         return NotebookProgress(title)

@@ -71,7 +71,6 @@ def report(
 
 
 def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -> Path:
-    """Return where the report goes, if it may be written there."""
     place = out or (runs[0] / "report.html" if swept else runs[0].with_name(f"{runs_text(runs)}-report.html"))
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"out={path_text(place)}: the name of a report must end in .html")
@@ -89,7 +88,6 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
 
 
 def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
-    """Return the verdicts on a sweep, none if no theorem is about its runs."""
     judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
     if judged:
         notices.begin("judging the runs")
@@ -97,7 +95,6 @@ def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
 
 
 def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:
-    """Return the verdicts of an answer, or raise `UsageError` if it is about runs with other contents."""
     hashes, there = sorted(answer.contents.values()), sorted(contents.values())
     if hashes != there:
         what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"

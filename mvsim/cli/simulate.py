@@ -59,7 +59,7 @@ def simulate(
         return
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
-        RunOptions(out=path, **options)  # what is refused is refused in one line
+        RunOptions(out=path, **options).sums_all_pairs  # noqa: B018 - what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)

@@ -39,20 +39,7 @@ GROUPS = {
 
 
 def print_section(section: Section, everything: bool = False, asked: Sequence[Statement] = (), only: Sequence[Statement] = ()) -> None:
-    """Print the verdicts of one section on stdout: on a terminal wrapped and coloured, else a line for each.
-
-    Parameters
-    ----------
-    section : Section
-        The verdicts.
-    everything : bool
-        Show every verdict. Without it, theorems, what fails, is contradicted or inconclusive and the steps that are named are shown, and the
-        others counted.
-    asked : sequence of Statement
-        Steps that are shown in any case.
-    only : sequence of Statement
-        What is shown and nothing else.
-    """
+    """Print the verdicts of one section on stdout: on a terminal wrapped and coloured, else a line for each."""
     verdicts, named = section.verdicts, {statement.number for statement in asked}
     regime = regime_words(section.regimes, verdicts[0].regime if verdicts else "")
     lines = [*wrapped(f"{section.title}  [{regime}]" if regime else section.title, 0)]
@@ -125,7 +112,6 @@ def wrapped(words: str, indent: int = 0) -> list[str]:
 
 
 def _styled(status: Status) -> str:
-    """Return a status, coloured on a terminal, as wide as its column."""
     padded = f"{status:<{INDENT}}"
     if not sys.stdout.isatty():
         return padded

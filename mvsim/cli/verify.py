@@ -178,7 +178,6 @@ def verify(
 
 
 def _value(name: str, values: tuple[str, ...]) -> Any:
-    """Return the value of an option, or a list if it was given several times: one for each size."""
     sizes = {statement.size for paper in map(paper_named, PAPERS) for statement in paper.statements}
     try:
         read = [read_integer(value) if name in sizes else read_value(name, value) for value in values]
@@ -197,7 +196,6 @@ def listed(paper: Paper) -> list[str]:
 
 
 def _about(answer: Answer, only: Sequence[Statement]) -> Answer:
-    """Return the part of an answer that is about some statements; all of it if none are given."""
     if not only:
         return answer
     sections = [replace(section, verdicts=[v for v in section.verdicts if any(is_about(v, one) for one in only)]) for section in answer.sections]
@@ -205,12 +203,11 @@ def _about(answer: Answer, only: Sequence[Statement]) -> Answer:
 
 
 def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
-    """Print what a question takes that has been checked."""
     if question.runs or question.controls or not all(statement.judged.makes_runs for statement in question.statements):
         raise UsageError("dry_run: is for statements on runs that are made, such as midpoint/theorem-4.6; give nothing else beside")
     if not quiet:
         note(TIMING_NOTICE)
-    print_plan(planned(question), question.asked.folder, question.follow is not False, as_json)
+    print_plan(planned(question), question.asked.folder, question.asked.follow, as_json)
 
 
 @contextmanager

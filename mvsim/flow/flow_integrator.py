@@ -28,7 +28,7 @@ class FlowIntegrator(Integrator):
 
     option = "rtol"
     letter = "rtol"
-    usual = RTOL
+    usual: ClassVar[float] = RTOL
     follows_flow = True
 
     called: ClassVar[str]  # in a sentence
@@ -39,7 +39,7 @@ class FlowIntegrator(Integrator):
             raise UsageError(
                 f"integrator={self.name!r}: the loss is drawn afresh at every step, so there is no flow; use integrator gd, or redraw once"
             )
-        self.rtol = self.check_option(RTOL if rtol is None else rtol)
+        self.rtol = self.check_option(self.usual if rtol is None else rtol)
 
     @staticmethod
     def check_option(value: Any) -> float:

@@ -51,15 +51,6 @@ def asked_for(verdicts: Iterable[Verdict], statements: Sequence[Statement] = (),
     """Return the verdicts that an exit code is about.
 
     Besides what is asked for these are always the checks of whether runs are what they say they are, on which all else rests.
-
-    Parameters
-    ----------
-    verdicts : iterable of Verdict
-        All there are.
-    statements : sequence of Statement
-        Those that were named. Theorems count unless only steps of their proofs are named.
-    strict : bool
-        Whether all steps of the proofs count.
     """
     steps = {statement.number for statement in statements if statement.step}
     theorems = not statements or any(not statement.step for statement in statements)
@@ -105,22 +96,7 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
 
 
 def answer_sentences(sections: Sequence[Section], statements: Sequence[Statement] = (), strict: bool = False, code: int | None = None) -> list[str]:
-    """Return the answer: a sentence on each theorem or result that was judged, then on the steps that were asked for, the controls, the checks.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-        All verdicts.
-    statements, strict
-        See `asked_for`.
-    code : int, optional
-        Exit code of the answer, by default that of the verdicts.
-
-    Returns
-    -------
-    list of str
-        Empty if there are no verdicts.
-    """
+    """Return the answer: a sentence on each theorem or result that was judged, then on the steps that were asked for, the controls, the checks."""
     asked = [(section.place, asked_for(section.verdicts, statements, strict)) for section in sections]
     verdicts = [verdict for _, mine in asked for verdict in mine]
     if not verdicts:
@@ -247,7 +223,6 @@ def _by_what(parts: Sequence[Verdict]) -> str:
 
 
 def _measured(part: Verdict) -> str:
-    """Return what one part of a theorem is decided by."""
     if part.count is None or part.count.what != "classes":
         return f"{part.part} {number_text(part.measured)}"
     return str(part.count) + ("" if part.bound in (None, 1.0) else f" (needed: {math.ceil(part.bound * part.count.of - 1e-9)})")
@@ -281,12 +256,10 @@ def _worst(verdicts: Collection[Verdict]) -> Status:
 
 
 def _first(names: Sequence[str]) -> str:
-    """Return the first of some names, and how many more there are."""
     return ", ".join(names[:MOST]) + (f" and {len(names) - MOST} more" if len(names) > MOST else "")
 
 
 def _and(names: Sequence[str]) -> str:
-    """Return names as a sentence lists them."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -21,25 +21,7 @@ RESAMPLES = 2000
 
 
 def over_sizes(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mapping[int, int] | None = None, path: str = "") -> list[Verdict]:
-    """Report how the failure of a theorem goes with k: 1 - O(1/k) says that k times the fraction of runs in which it fails stays bounded.
-
-    Parameters
-    ----------
-    name : str
-        Of the theorem.
-    judgements : mapping
-        From k to the judgements of its runs, none where no run came to an end; there are some at one k at least.
-    lost : mapping, optional
-        From k to the number of runs that could not be followed to an end.
-    path : str
-        Along which other parameters that is, in words.
-
-    Returns
-    -------
-    list of Verdict
-        The largest k times failing fraction, undecided runs counted as failing, with an interval for each k; and the exponent of k in each
-        measured constant, with an interval over seeds (`exponent_of`). A theorem's Theta(1) shows as an exponent near 0. None of this is decided.
-    """
+    """Report how the failure of a theorem goes with k: 1 - O(1/k) says that k times the fraction of runs in which it fails stays bounded."""
     rows, worst = [], 0.0
     for k, mine in sorted(judgements.items()):
         statuses = [{v.status for v in judgement.verdicts if v.kind == "theorem"} for judgement in mine]
@@ -78,20 +60,7 @@ def measured_constants(judgements: Sequence[Judgement], decided: bool = False) -
 
 
 def exponent_of(values: Mapping[int, Sequence[float]], resamples: int = RESAMPLES) -> tuple[float, float, float]:
-    """Return the slope of the logarithm of the median over log k, by least squares, with its interval from a bootstrap over the runs at each k.
-
-    Parameters
-    ----------
-    values : mapping
-        From k to the positive values of its runs; at least two k.
-    resamples : int
-        Of the bootstrap.
-
-    Returns
-    -------
-    tuple of float
-        Slope, and the ends of the percentile interval of `CONFIDENCE`.
-    """
+    """Return the slope of the logarithm of the median over log k, by least squares, with its interval from a bootstrap over the runs at each k."""
     rng, x = np.random.default_rng(0), np.log(list(values))  # the same answer every time
     x = x - x.mean()
     logs = [np.log(of_k) for of_k in values.values()]

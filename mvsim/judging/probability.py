@@ -22,11 +22,6 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
         What there is so far.
     bound : float
         In (0, 1).
-
-    Returns
-    -------
-    int or None
-        0 if the lower end is there already, None if more than `MOST_FURTHER` were needed.
     """
 
     def enough(further: int) -> bool:
@@ -43,25 +38,25 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
     return most
 
 
-def failures_needed(trials: int, bound: float) -> int:
-    """Return how many further trials would bring the upper end of the interval below ``bound``, > 0, if all fail as the ``trials`` before have."""
-    return next(further for further in count() if clopper_pearson(0, trials + further)[1] < bound)
+def failures_needed(successes: int, trials: int, bound: float) -> int:
+    """Return how many further failures would bring the upper end of the interval below ``bound``, > 0."""
+    return next(further for further in count() if clopper_pearson(successes, trials + further)[1] < bound)
 
 
 def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float, detail: str = "") -> Verdict:
     """Say whether a probability is at least ``bound``, given the successes in independent trials.
 
-    It is established if the whole Clopper-Pearson interval is, contradicted if even its upper end is not, and consistent if the interval contains
-    the bound; then the detail says how many further trials without a failure would establish it. Where no trial succeeds, nothing speaks for it
-    either: as long as the interval contains the bound that is inconclusive, and the detail says how many further failures would contradict it.
+    It is established if the whole Clopper-Pearson interval is, and contradicted if none of it is: the same proof is asked for either way. Where the
+    interval contains the bound, what was counted decides nothing, and the fraction itself says which way it leans: consistent where it is at least
+    the bound, inconclusive where it is below. The detail says how many further trials of one kind would establish, or contradict, it.
     """
     measured = successes / trials
     low, high = clopper_pearson(successes, trials)
-    status: Status = "established" if low >= bound else "contradicted" if high < bound else "consistent"
+    leaning: Status = "consistent" if measured >= bound else "inconclusive"
+    status: Status = "established" if low >= bound else "contradicted" if high < bound else leaning
     counts = f"{successes} of {trials}, 95% interval [{low:.3f}, {high:.3f}]"
-    if status == "consistent" and not successes:
-        status = "inconclusive"
-        further = failures_needed(trials, bound)
+    if status == "inconclusive":
+        further = failures_needed(successes, trials, bound)
         counts += f"; {further} further {'run' if further == 1 else 'runs'} in which it fails would contradict it"
     elif status == "consistent":
         needed = further_needed(successes, trials, bound)

@@ -201,13 +201,7 @@ class Statement:
         return f"{self.kind}-{self.number}"
 
     def at(self, sizes: Sequence[int], fields: Mapping[str, Any]) -> list[Any]:
-        """Return its settings at some sizes, from fields that are the same at all; a list or tuple has one value for each size.
-
-        Raises
-        ------
-        UsageError
-            If a field is none of the setting or out of its domain, or has several values and not one for each size.
-        """
+        """Return its settings at some sizes, from fields that are the same at all; a list or tuple has one value for each size."""
         for name, value in fields.items():
             if name not in self.setting.model_fields or name == self.size:
                 raise UsageError(f"{name}={echo(value)}: is no argument and no option of {self.name}{suggestion(name, self.setting.model_fields)}")

@@ -19,9 +19,9 @@ STATUSES: tuple[Status, ...] = ("fails", "contradicted", "inconclusive", "consis
 ==================  =========================================================================================================
 ``holds``           it is so in this run, up to the time the run was followed to
 ``fails``           it is not so in this run
-``inconclusive``    the run is too short, or too few were followed far enough, to tell; or it is so in none, and these are too few to contradict it
+``inconclusive``    the run is too short, or too few were followed far enough; over seeds: the fraction is below the bound, the interval contains it
 ``established``     over seeds: the whole interval of the probability lies within what the theorem says
-``consistent``      over seeds: the interval contains the bound, and it is so in some run: their number neither contradicts nor proves it
+``consistent``      over seeds: the fraction is at least the bound, and the interval contains it: their number proves nothing
 ``contradicted``    over seeds: the interval lies outside; of a step of the proof: what it says without a hidden constant is violated
 ``measured``        a constant that the paper leaves open: one k decides nothing
 ``not applicable``  what the statement supposes does not occur
@@ -165,7 +165,6 @@ class Verdict:
         return replace(self, name=f"{self.name}, {size} = {n}", check=self.name)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: a row for each field that says something."""
         rows = [(name.replace("_", " "), value) for name in SHOWN if (value := getattr(self, name)) not in (None, "")]
         return fragment(f"{self.name}: {self.status}", rows)
 

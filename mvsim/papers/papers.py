@@ -27,20 +27,7 @@ def paper_named(name: str) -> Paper:
 
 
 def statement_named(text: str, of: str = "") -> tuple[Paper, Statement]:
-    """Return a statement and its paper by PAPER/KIND-NUMBER, or PAPER/NUMBER where that is unique.
-
-    Parameters
-    ----------
-    text : str
-        "midpoint/theorem-4.6".
-    of : str
-        The paper where the text names none.
-
-    Raises
-    ------
-    UsageError
-        If there is none.
-    """
+    """Return a statement and its paper by PAPER/KIND-NUMBER, or PAPER/NUMBER where that is unique."""
     name, slash, statement = text.partition("/")
     paper = paper_named(name if slash or not of else of)
     return paper, paper.statement(statement if slash or not of else text)

@@ -157,15 +157,7 @@ class Question:
         return list(groups.values())
 
     def sections(self, announce: Announce | None = None, progress: Shown | None = None) -> Iterator[Section]:
-        """Return the answer section by section; everything that can be checked is checked before the first.
-
-        Parameters
-        ----------
-        announce : callable, optional
-            Is told of existing runs before they are judged.
-        progress : callable, optional
-            Shows how a run goes that is made, given which of how many it is.
-        """
+        """Return the answer section by section; everything that can be checked is checked before the first."""
         self.check()
         asked = Asked(**{**vars(self.asked), "progress": progress})
         parts: list[Iterator[Section]] = [group.judged.sections(group.statements, group.settings, asked) for group in self.groups]

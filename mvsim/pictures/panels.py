@@ -11,6 +11,7 @@ from typing import Any
 
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import plain
 from mvsim.pictures.learned import learned_classes
 from mvsim.pictures.panel import Panel
 from mvsim.pictures.shown import Shown
@@ -44,6 +45,7 @@ def check_panels(panels: Any) -> tuple[Panel, ...]:
     UsageError
         If there is none, or one is not known or named twice.
     """
+    panels = plain(panels)
     if not isinstance(panels, (list, tuple)) or not panels:
         raise UsageError(f"panels={echo(panels)}: must be a list of {', '.join(ALL_PANELS)}")
     found = tuple(panel if isinstance(panel, Panel) else _named(panel) for panel in panels)

@@ -63,11 +63,5 @@ class Answer(Record):
 
 
 def read_answer(path: str | os.PathLike[str], option: str = "") -> Answer:
-    """Return the answer in a file; ``option`` is what names it in messages.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be read, or is no answer.
-    """
+    """Return the answer in a file; ``option`` is what names it in messages."""
     return read_record(path, Answer, "an answer of `mvsim verify`", "give a file that `mvsim verify --out` wrote", option)

@@ -116,22 +116,7 @@ class Report:
 
 
 def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: str) -> Report:
-    """Return the report on some runs.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        At least one; at most as many as a picture holds.
-    sections : iterable of Section
-        Verdicts on them.
-    command : str
-        What makes the report.
-
-    Raises
-    ------
-    UsageError
-        If a run is given twice.
-    """
+    """Return the report on some runs."""
     refuse_repeated(runs)
     title = "; ".join(dict.fromkeys(map(_run_title, runs)))
     return Report(
@@ -190,7 +175,6 @@ def _without_regime(summary: str) -> str:
 
 
 def _regime(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the departures from what is assumed with the runs that have them."""
     stated: dict[str, list[Run]] = {}
     for run in runs:
         for deviation in run.regime:
@@ -202,7 +186,6 @@ def _regime(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _regime_of_sweep(runs: SweepRuns) -> dict[str, str]:
-    """Return the regimes of all parameters as sentences, with the cells that have them."""
     labels: dict[str, list[str]] = {}
     for cell in runs.study.cells:
         where = ", ".join(f"{name} = {canonical_text(value)}" for name, value in cell.swept.items() if name not in ("seed", "method")) or "all cells"
@@ -212,7 +195,6 @@ def _regime_of_sweep(runs: SweepRuns) -> dict[str, str]:
 
 
 def _provenance(run: Run, title: str = "") -> Table:
-    """Return where a run comes from."""
     told = run.provenance
     rows = [
         ("file", str(run.path) if run.path is not None else "not saved"),
@@ -238,7 +220,6 @@ def _short(value: Any) -> str:
 
 
 def _cells(runs: SweepRuns) -> Table:
-    """Return the table of the cells: what is swept, what was learned, and why some failed."""
     swept = [name for axis in runs.study.axes for name in axis.names]
     measured = [name for name in runs.measures if name.startswith("classes_")]
     columns = ["cell", *swept, "state", *measured, "training_accuracy", "loss", "time", "settled"]

@@ -29,13 +29,7 @@ def template_engine() -> Any:
 
 
 def page(report: Report) -> str:
-    """Return a report as one HTML document that refers to nothing outside itself.
-
-    Raises
-    ------
-    UsageError
-        If Jinja2 is not installed.
-    """
+    """Return a report as one HTML document that refers to nothing outside itself."""
     jinja2 = template_engine()
     folder = Path(__file__).with_name("templates")
     environment = jinja2.Environment(

@@ -16,22 +16,7 @@ _NEEDLESS = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", flags=re.DOTALL)
 
 
 def inline_svg(figure: Figure, prefix: str, words: str) -> str:
-    """Return a figure as an SVG element for an HTML page.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        The figure.
-    prefix : str
-        Begins all names of its elements, which must be unique on a page.
-    words : str
-        What it shows, for those who cannot see it; HTML must allow it in an attribute.
-
-    Returns
-    -------
-    str
-        One ``<svg>`` element as wide as its place.
-    """
+    """Return a figure as an SVG element for an HTML page."""
     file = io.BytesIO()
     with styled():
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})

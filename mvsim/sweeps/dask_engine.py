@@ -53,6 +53,19 @@ MOST_WORKERS = 4096
 """More workers than this are a slip of the pen."""
 
 
+_LOCAL = {
+    "distributed.scheduler.allowed-failures": 1,
+    "distributed.worker.multiprocessing-method": "spawn",
+    "distributed.comm.require-encryption": False,
+    "distributed.comm.default-scheme": "tcp",
+    "distributed.scheduler.contact-address": None,
+    "distributed.scheduler.preload": [],
+    "distributed.worker.preload": [],
+    "distributed.nanny.preload": [],
+}
+"""Settings of workers on this machine, whatever a site has configured for its clusters."""
+
+
 class Dask:
     """Runs side by side, each on one thread of a process of its own."""
 
@@ -192,6 +205,13 @@ def _do(job: Job, topic: str) -> Outcome:
         return Outcome("busy", str(error))
 
 
+def _cause(error: BaseException) -> str:
+    """Return what the innermost of the errors says from which one came."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return shortened(" ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()), 200)
+
+
 def _state_of(job: Job) -> tuple[int, int] | None:
     """Return what changes with each save of a run."""
     with suppress(OSError):
@@ -205,9 +225,9 @@ def _local_client(workers: int) -> Iterator[Client]:
     """Start workers on this machine, which end with this process however it ends, and connect to their scheduler."""
     import dask
     from distributed import LocalCluster
+    from distributed.security import Security
 
-    settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.multiprocessing-method": "spawn"}
-    with dask.config.set(settings), warnings.catch_warnings(), ExitStack() as stack:
+    with dask.config.set(_LOCAL), warnings.catch_warnings(), ExitStack() as stack:
         warnings.filterwarnings("ignore", message="Port .* is already in use")  # of the dashboard, which takes another one
         for left in reversed(range(STARTS)):
             try:
@@ -216,6 +236,8 @@ def _local_client(workers: int) -> Iterator[Client]:
                     n_workers=workers,
                     threads_per_worker=1,
                     processes=True,
+                    protocol="tcp://",
+                    security=Security(require_encryption=False),
                     memory_limit=0,
                     silence_logs=logging.CRITICAL,
                     preload=[worker_setup.__name__],
@@ -223,9 +245,9 @@ def _local_client(workers: int) -> Iterator[Client]:
                 break
             except (RuntimeError, OSError, TimeoutError) as error:  # a worker died while it started
                 if not left:
-                    reason = shortened(" ".join(str(error).split()))
-                    advice = "start fewer with --workers, or make one run after another with --engine serial"
-                    raise UsageError(f"workers={workers}: could not be started ({reason}); {advice}") from None
+                    advice = "start fewer (--workers, workers=), or make one run after another (--engine serial, engine=None)"
+                    script = 'a script of Python calls this below `if __name__ == "__main__":`, from a file'
+                    raise UsageError(f"workers={workers}: could not be started ({_cause(error)}); {advice}; {script}") from None
         stack.enter_context(cluster)
         yield stack.enter_context(_client(cluster.scheduler_address, 0.0))
 

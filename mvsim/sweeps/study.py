@@ -11,7 +11,7 @@ from typing import Any
 
 from mvsim.base.echo import echo, shortened, suggestion
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_kind
+from mvsim.base.inputs import check_kind, plain
 from mvsim.base.options import check_choice
 from mvsim.sweeps.cell import NAMES, Cell, cell_of, meaningless
 from mvsim.sweeps.regime import REGIMES
@@ -65,7 +65,7 @@ class Study:
         groups = tuple(tuple(group) for group in zips)
         beside = {name for group in groups for name in group}
         values = {name: read_values(name, given[name], repeated=name in beside) for name in NAMES if name in given}
-        check_choice("regime", regime, REGIMES)
+        regime = check_choice("regime", plain(regime), REGIMES)
         _check_zips(groups, values)
         study = cls(values, groups, regime)
         count = math.prod(len(axis.values) for axis in study.axes)

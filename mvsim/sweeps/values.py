@@ -10,6 +10,7 @@ from typing import Any
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import plain
 
 Value = Any
 """A value of a parameter or an option in JSON types."""
@@ -28,6 +29,7 @@ _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 def read_values(name: str, given: Any, repeated: bool = False) -> tuple[Value, ...]:
     """Return the values that a study gives for one name."""
+    given = plain(given)
     if isinstance(given, str):
         values = _read_text(name, given)
     elif isinstance(given, list | tuple):

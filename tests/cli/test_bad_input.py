@@ -1,5 +1,6 @@
 """Whatever is wrong with the input: exit code 2, one line that names it, no traceback, nothing left behind."""
 
+import json
 import shutil
 
 import pytest
@@ -174,7 +175,7 @@ def test_a_bug_asks_to_be_reported_and_traces_back_on_request(wanted, mvsim, mon
         ["plot", NASTY],
         ["plot", "missing.nc", "-o", NASTY],
         ["verify", NASTY],
-        ["verify", "--theorem", NASTY],
+        ["verify", f"midpoint/{NASTY}"],
         [NASTY],
     ],
     ids=lambda words: " ".join(word[:12] for word in words),
@@ -235,3 +236,45 @@ def test_the_name_of_a_result_is_printable(mvsim):
 def test_the_current_directory_is_no_run(mvsim):
     for name in (".", "/", ".."):
         assert_refused(mvsim("plot", name), f"{name}: is a directory")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le with a mark", "utf-16-be with a mark"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_text_files_are_read_as_editors_write_them(mvsim, tmp_path, encoding, end):
+    text = end.join(["# \u00e9t\u00e9", 'method = "erm"', "k = [3, 4]", ""])
+    name, _, marked = encoding.partition(" ")
+    (tmp_path / "study.toml").write_bytes((("\ufeff" if marked else "") + text).encode(name))
+    assert mvsim("sweep", "study.toml", "--cells").out == "2\n"
+
+
+def test_a_text_file_in_an_unknown_encoding_is_named(mvsim, tmp_path):
+    for content in ("# \u00e9t\u00e9\nk = 3\n".encode("latin-1"), "k = 3\n".encode("utf-16-le"), b"k = 3\x00\n"):
+        (tmp_path / "study.toml").write_bytes(content)
+        result = mvsim("sweep", "study.toml", "--cells")
+        assert (result.code, result.err.count("\n")) == (2, 1)
+        assert "study=study.toml: not a TOML file that can be read" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--K", "6"), "Unknown option: --K. Did you mean --k?"),
+        (("--k", "3", "--beta-law", "beta"), "beta_law='beta': must be a table of names and values"),
+        (("--k", "3", "--beta-law", '{"kind": "Beta"}'), "beta_law={'kind': 'Beta'}: kind must be one of uniform, beta, "),
+        (("--k", "3", "--beta-law", '{"a": 2}'), "beta_law={'a': 2}: kind must be given"),
+        (("--k", "3", "--seed", "0:10"), "for several runs: mvsim sweep with --seed 0:10"),
+        (("--k", "3", "--seed", "0-10"), "for several runs: mvsim sweep with --seed 0:11"),
+        (("--k", "3", "--seed", "1e-4"), "'1e-4' must be an integer"),
+        (("--k", "3", "--method", "mixup", "--mixing", "nonsense", "--resume", "--out", "new.nc"), "mixing='nonsense': must be a number, "),
+    ],
+)
+def test_a_message_names_what_was_typed_and_what_would_do(mvsim, words, said):
+    result = mvsim("simulate", *words)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert said in result.err
+
+
+def test_whole_numbers_may_be_written_with_an_exponent(mvsim):
+    result = mvsim("simulate", "--k", "3", "--d", "1e4", "--n-test", "1e1", "--seed", "2.5e3", "--quiet", "--dry-run", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["file"] == "mvsim-k3-midpoint-seed2500-d10000-n_test10.nc"

@@ -9,14 +9,15 @@ import sys
 
 import pandas as pd
 import pytest
-from mvsim.papers.midpoint_mixup.answer import Answer, AnsweredSection, read_answer
-from mvsim.papers.midpoint_mixup.contents import contents_of_sweep
 from small_sweeps import steps
 from sweep_folder import filled
 
+from mvsim.judging.statement import Section
 from mvsim.judging.verdict import Count, Verdict
-from mvsim.papers.midpoint_mixup import sweeps
+from mvsim.papers.midpoint_mixup import over_sweeps as sweeps
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.over_sweeps import contents_of_sweep
+from mvsim.reports.answer import Answer, read_answer
 from mvsim.runs.archive import read_run, write_run
 from mvsim.sweeps import job
 from mvsim.sweeps.runs import open_sweep
@@ -149,7 +150,7 @@ def test_a_damaged_run_is_a_failure_that_is_named_and_left(mvsim, study, tmp_pat
         assert result.code == 1
         assert "3 of 4 cells done, 3 of them undecided (not settled), 1 failed" in result.out
         line = next(line for line in result.out.splitlines() if "move it away" in line)
-        assert re.fullmatch(r"cell \d \(method=erm, seed=\d\): failed: .* truncated or damaged .*; move it away, and the run is made again", line)
+        assert re.fullmatch(r"cell \d \(method=erm, seed=\d\): failed: .*damaged after it was saved.*; move it away, and the run is made again", line)
         assert "--retry" not in result.out
     assert first.read_bytes() == whole[:3000]
     assert not list((tmp_path / "small").glob("*.failed.json"))
@@ -249,7 +250,7 @@ def test_names_that_are_no_text_are_escaped(mvsim, tmp_path):
 
 
 def test_a_folder_is_judged_alone(mvsim, swept, tmp_path):
-    assert "runs: the folder of a sweep is judged alone" in mvsim("verify", "runs", "--theorem", "4.6").err
+    assert "runs: the folder of a sweep is judged alone" in mvsim("verify", "runs", "midpoint/4.6").err
     (tmp_path / "empty").mkdir()
     result = mvsim("verify", "empty")
     assert (result.code, "empty: is a directory without sweep.json" in result.err) == (2, True)
@@ -268,8 +269,9 @@ def test_parquet_needs_pyarrow(mvsim, swept, tmp_path, monkeypatch):
 
 def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     verdicts = [{"name": "Theorem 4.6 (features)", "status": "holds", "statement": "exactly one", "measured": 1.0, "bound": 0.9, "margin": "inf",
-                 "detail": "", "violated_at": None, "regime": "", "kind": "theorem", "number": "4.6", "part": "features"}]  # fmt: skip
-    sections = [{"title": "Theorem 4.6, k=3", "verdicts": verdicts}]
+                 "detail": "", "violated_at": None, "regime": "", "kind": "theorem", "number": "4.6",
+                 "subject": "Theorem 4.6", "part": "features"}]  # fmt: skip
+    sections = [{"title": "Theorem 4.6, k=3", "place": "at k=3", "verdicts": verdicts}]
     answer = {"version": "0.1.0", "question": {}, "contents": contents_of_sweep(open_sweep("runs")), "exit_code": 0, "sections": sections}
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     assert mvsim("report", "runs", "--verdicts", "answer.json").out == "saved in runs/report.html\n"
@@ -277,7 +279,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
     assert "Theorem 4.6, k=3" in text
     assert "Theorem 4.6 holds at k=3" in text
     assert "exists already" in mvsim("report", "runs", "--verdicts", "answer.json").err
-    unnumbered = [{name: value for name, value in verdicts[0].items() if name not in ("number", "part")}]
+    unnumbered = [{name: value for name, value in verdicts[0].items() if name not in ("number", "subject", "part")}]
     (tmp_path / "unnumbered.json").write_text(json.dumps({**answer, "sections": [{"title": "Theorem 4.6, k=3", "verdicts": unnumbered}]}))
     mvsim("report", "runs", "--verdicts", "unnumbered.json", "--out", "unnumbered.html")
     assert "What was asked for holds in what was judged." in (tmp_path / "unnumbered.html").read_text()  # of a version that did not keep them
@@ -312,7 +314,7 @@ def test_a_report_takes_verdicts_that_were_given(mvsim, swept, tmp_path):
 
 def test_without_jinja_a_report_is_refused_before_any_work(mvsim, swept, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.setattr("mvsim.cli.report.open_runs", None)
+    monkeypatch.setattr("mvsim.cli.report.open_sweep", None)
     result = mvsim("report", "runs")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert 'report: needs Jinja2, which is not installed; install it with `pip install ".[report]"`' in result.err
@@ -332,7 +334,7 @@ ALTERED = {
 def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_path, case):
     (*place, name), value, fault = ALTERED[case]
     verdict = Verdict("Theorem 4.6", "holds", "s", 1.0, math.inf, kind="theorem", number="4.6", count=Count(3, 3, "runs"))
-    whole = Answer(version="0.1.0", question={}, contents={}, exit_code=0, sections=[AnsweredSection(title="t", verdicts=[verdict])])
+    whole = Answer(version="0.1.0", question={}, contents={}, exit_code=0, sections=[Section(title="t", verdicts=[verdict])])
     (tmp_path / "answer.json").write_text(whole.text())
     assert read_answer("answer.json") == whole
     answer = altered = json.loads(whole.text())
@@ -349,7 +351,7 @@ def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_pat
 @pytest.mark.parametrize(("status", "code", "follows"), [("inconclusive", 0, 3), ("fails", 3, 1), ("holds", 1, 0)])
 def test_an_exit_code_that_does_not_follow_from_the_verdicts_is_refused(mvsim, swept, tmp_path, status, code, follows):
     verdict = Verdict("Theorem 4.6", status, "s", kind="theorem", number="4.6")
-    sections = [AnsweredSection(title="t", verdicts=[verdict])]
+    sections = [Section(title="t", verdicts=[verdict])]
     whole = Answer(version="0.1.0", question={}, contents=contents_of_sweep(open_sweep("runs")), exit_code=code, sections=sections)
     (tmp_path / "answer.json").write_text(whole.text())
     result = mvsim("report", "runs", "--verdicts", "answer.json")

@@ -8,13 +8,14 @@ import sys
 
 import pytest
 from lib.terminal import shown_on_terminal
-from mvsim.cli.verify_outcome import outcome_line
-from mvsim.papers.midpoint_mixup.question import Question
 
 import mvsim as package
 from mvsim.cli.verdict_table import print_section
+from mvsim.judging.answer_text import outcome_line
 from mvsim.judging.number_text import BEYOND
+from mvsim.judging.statement import Section
 from mvsim.judging.verdict import Verdict
+from mvsim.papers.midpoint_mixup.paper import PAPER
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_what_was_asked_for_is_shown_and_the_rest_is_counted(mvsim, runs):
     assert "Claim B.27" not in short.out
     assert " steps of the proofs and definitions, " in short.out
     assert "Claim B.27" in everything.out
-    assert "Claim B.27" in mvsim("verify", "midpoint.nc", "--claim", "B.27").out
+    assert "Claim B.27" in mvsim("verify", "midpoint.nc", "midpoint/B.27").out
 
 
 def test_only_shows_what_is_named(mvsim, runs):
@@ -79,26 +80,25 @@ def test_a_run_fits_on_one_screen(run_folder):
 
 def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypatch):
     from mvsim.papers.midpoint_mixup import claims
+    from mvsim.papers.midpoint_mixup.steps import Step
 
     contradicted = Verdict("Claim B.27", "contradicted", "never")
-    monkeypatch.setitem(claims.CLAIMS, "Claim B.27", claims.Claim(lambda evidence: contradicted, "B.27", mixing=True))
+    monkeypatch.setitem(claims.CLAIMS, "Claim B.27", Step("claim", "B.27", lambda evidence: contradicted, mixing=True))
     result = mvsim("verify", "midpoint.nc")
     assert (result.code, "Claim B.27" in result.out) == (0, True)
     assert mvsim("verify", "midpoint.nc", "--strict").code == 1
-    assert mvsim("verify", "midpoint.nc", "--claim", "B.27").code == 1
-    assert mvsim("verify", "midpoint.nc", "--claim", "B.28").code == 0
+    assert mvsim("verify", "midpoint.nc", "midpoint/B.27").code == 1
+    assert mvsim("verify", "midpoint.nc", "midpoint/B.28").code == 0
 
 
 def test_a_step_that_is_not_about_the_run_is_not_passed(mvsim, runs):
-    result = mvsim("verify", "erm.nc", "--claim", "B.26")
+    result = mvsim("verify", "erm.nc", "midpoint/B.26")
     assert result.code == 3
     assert "B.26 (not about what was judged)" in result.out
 
 
 def test_results_are_checked_before_runs_are_made(mvsim, tmp_path):
-    result = mvsim(
-        "verify", "--theorem", "4.6", "--result", "3.2", "--k", "4", "--k", "5", "--d", "400", "--d", "500", "--runs-dir", tmp_path / "made"
-    )
+    result = mvsim("verify", "midpoint/4.6", "midpoint/3.2", "--k", "4", "--rho", "0.1", "--runs-dir", tmp_path / "made")
     assert result.code == 2
     assert not list(tmp_path.glob("made/*.nc"))
 
@@ -124,7 +124,7 @@ def test_an_answer_that_cannot_be_written_is_printed_all_the_same(form, mvsim, r
 
 
 def test_the_wrong_method_is_a_usage_error(mvsim, runs):
-    result = mvsim("verify", "erm.nc", "--theorem", "4.7")
+    result = mvsim("verify", "erm.nc", "midpoint/4.7")
     assert result.code == 2
     assert "erm.nc: Theorem 4.7 is about method 'midpoint'; this run has 'erm'" in result.err
     assert result.out == ""
@@ -140,9 +140,9 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
     named = set(re.findall(r"(?:Claim|Lemma) (B[.]\d+)", result.out))
     assert named == {"B.1", "B.10"}  # those about the initial state and the data
     assert "Gradient flow (energy balance)" in result.out
-    assert mvsim("verify", "mixup.nc", "--claim", "B.26").code == 3
+    assert mvsim("verify", "mixup.nc", "midpoint/B.26").code == 3
     assert all("no theorem is about method mixup" in mvsim("verify", "mixup.nc", "--only", number).out for number in ("4.6", "4.7"))
-    assert "mixup.nc: Theorem 4.7 is about method 'midpoint'; this run has 'mixup'" in mvsim("verify", "mixup.nc", "--theorem", "4.7").err
+    assert "mixup.nc: Theorem 4.7 is about method 'midpoint'; this run has 'mixup'" in mvsim("verify", "mixup.nc", "midpoint/4.7").err
 
 
 def test_a_run_without_theorem_that_is_not_what_it_says_fails(mvsim, tmp_path):
@@ -171,7 +171,7 @@ def test_a_theorem_that_does_not_hold_fails(mvsim, tmp_path):
     assert "fails" in result.out
 
 
-OVER_SEEDS = ["verify", "--theorem", "4.6", "--N", "12", "--m", "2", "--runs-dir", "kept", "--no-follow", "--quiet"]
+OVER_SEEDS = ["verify", "midpoint/4.6", "--N", "12", "--m", "2", "--runs-dir", "kept", "--no-follow", "--quiet"]
 
 
 def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, monkeypatch):
@@ -181,7 +181,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     assert "trend in k" in first.out
     files = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len([name for name in files if name.endswith(".nc")]) == 4
-    assert len([name for name in files if name.startswith("theorem-4.6-") and name.endswith(".json")]) == 1
+    assert len([name for name in files if name.startswith("midpoint-theorem-4.6-") and name.endswith(".json")]) == 1
     monkeypatch.setattr("mvsim.runs.simulation.run_cache.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
@@ -198,7 +198,7 @@ def test_every_k_has_its_d(mvsim, tmp_path):
 
 
 def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = ("verify", "midpoint/4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     mvsim(*command)
     path = next((tmp_path / "kept").glob("*.nc"))
     path.write_bytes(path.read_bytes()[:-100])
@@ -215,25 +215,30 @@ def test_a_damaged_kept_run_is_named_and_left(mvsim, tmp_path):
         ((), "nothing to verify"),
         (("erm.nc", "--d", "5"), "d="),
         (("missing.nc",), "missing.nc"),
-        (("--theorem", "4.8"), "4.8"),
-        (("--theorem", "4.6", "--seeds", "0"), "seeds=0"),
-        (("--theorem", "4.6", "--threads", "0"), "threads=0"),
-        (("--theorem", "4.6", "--k", "1.5"), "1.5"),
-        (("--theorem", "4.6", "--k", "4", "--k", "4"), "each k once"),
+        (("--theorem", "4.6"), "theorem='4.6': is no option; name statements with their paper, as in midpoint/theorem-4.6; mvsim verify --list"),
+        (("--result", "3.2"), "result='3.2': is no option; name statements with their paper"),
+        (("midpoint/4.8",), "'midpoint/4.8': is no statement of this paper"),
+        (("midpoint/claim-B.26",), "'midpoint/claim-B.26': give midpoint/corollary-B.26\n"),
+        (("--list", "mipoint"), "'mipoint': is no paper, did you mean midpoint?; must be one of midpoint"),
+        (("midpoint/4.6", "--seeds", "0"), "seeds=0"),
+        (("midpoint/4.6", "--threads", "0"), "threads=0"),
+        (("midpoint/4.6", "--k", "1.5"), "1.5"),
+        (("midpoint/4.6", "--k", "4", "--k", "4"), "each k once"),
         (("erm.nc", "--out", "midpoint.nc"), "--force"),
         (("erm.nc", "--out", "erm.nc", "--force"), "is a run that is to be judged"),
         (("erm.nc", "--k", "7"), "k="),
-        (("--controls", "--seeds", "3"), "seeds=3: is for theorems and results"),
-        (("erm.nc", "--claim", "B.99"), "claim='B.99': must be one of A.1 to A.10, B.1 to B.28\n"),
-        (("--theorem", "4.6", "--path", "straight"), "path='straight'"),
-        (("--theorem", "4.6", "--k", "4", "--path", "literal", "--d", "5000"), "the path says what d is"),
-        (("--theorem", "4.6", "--k", "4", "--k", "6", "--k", "8", "--d", "5000", "--d", "6000"), "2 values for 3 numbers of classes"),
+        (("--controls", "--seeds", "3"), "seeds=3: is for statements without runs"),
+        (("erm.nc", "midpoint/B.99"), "'midpoint/B.99': is no statement of this paper"),
+        (("midpoint/4.6", "--path", "straight"), "path='straight'"),
+        (("midpoint/4.6", "--k", "4", "--path", "literal", "--d", "5000"), "the path says what d is"),
+        (("midpoint/4.6", "--k", "4", "--k", "6", "--k", "8", "--d", "5000", "--d", "6000"), "2 values for 3 of k"),
         (("erm.nc", "--path", "literal"), "path='literal'"),
         (("erm.nc", "--no-follow"), "follow=False: is for runs that are made"),
         (("erm.nc", "--threads", "2"), "threads=2"),
         (("erm.nc", "--runs-dir", "elsewhere"), "folder="),
-        (("erm.nc", "--only", "b10"), "only='b10': must be one of 4.3, 4.5 to 4.7, A.1 to A.10, B.1 to B.28\n"),
-        (("--result", "3.2", "--path", "literal"), "path='literal'"),
+        (("erm.nc", "--only", "b10"), "'midpoint/b10': is no statement of this paper"),
+        (("midpoint/3.2", "--path", "literal"), "path='literal'"),
+        (("midpoint/3.2", "erm.nc"), "midpoint/lemma-3.2: judged without runs; ask for it by itself"),
     ],
 )
 def test_bad_input_is_one_line(words, said, mvsim, runs):
@@ -243,7 +248,7 @@ def test_bad_input_is_one_line(words, said, mvsim, runs):
     assert result.err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("run", "code"), [("erm.nc", 0), ("erm.nc --theorem 4.7", 2)])
+@pytest.mark.parametrize(("run", "code"), [("erm.nc", 0), ("erm.nc midpoint/4.7", 2)])
 def test_the_exit_code_is_the_verdict_whoever_reads(run, code, runs):
     command = [sys.executable, "-m", "mvsim", "verify", *run.split()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=runs) as process:
@@ -254,7 +259,7 @@ def test_the_exit_code_is_the_verdict_whoever_reads(run, code, runs):
 
 
 def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = ("verify", "midpoint/4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     first = mvsim(*command)
     assert first.code in (0, 1, 3), first.err
     (answer,) = (tmp_path / "kept").glob("*.json")
@@ -268,7 +273,7 @@ def test_what_is_not_an_answer_is_not_replaced(mvsim, tmp_path):
 
 @pytest.mark.parametrize("wrong", [["--k", "1"], ["--seeds", "0"], ["--k", "3", "--k", "3"]], ids="".join)
 def test_a_refused_question_leaves_nothing(mvsim, tmp_path, wrong):
-    assert mvsim("verify", "--theorem", "4.6", *wrong).code == 2
+    assert mvsim("verify", "midpoint/4.6", *wrong).code == 2
     assert not list(tmp_path.iterdir())
 
 
@@ -277,7 +282,7 @@ def test_a_run_that_stopped_is_named_with_its_reason(mvsim, monkeypatch):
 
     monkeypatch.setattr(stalls, "STALL_GROWTH", 1e300)
     monkeypatch.setattr(stalls, "STALL_STEPS", 0.1)  # over rtol, 100 steps
-    result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--quiet")
+    result = mvsim("verify", "midpoint/4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--quiet")
     assert result.code == 3
     assert "none of 1 runs could be followed to an end: seed 0 stopped: " in " ".join(result.out.split())
 
@@ -291,7 +296,7 @@ def test_a_run_that_did_not_finish_is_named(mvsim, runs):
 
 
 def test_runs_of_another_kind_are_not_taken_for_those_of_the_theorem(mvsim, tmp_path):
-    command = ("verify", "--theorem", "4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
+    command = ("verify", "midpoint/4.6", "--k", "3", "--d", "2000", "--N", "40", "--seeds", "1", "--runs-dir", "kept", "--quiet")
     mvsim(*command)
     (path,) = (tmp_path / "kept").glob("*.nc")
     package.simulate(package.Parameters(k=3, d=2000, N=40), "erm", integrator="gd", t_end=100.0, out=path, force=True)
@@ -305,7 +310,7 @@ def test_theorems_of_which_no_run_came_to_an_end_are_inconclusive(mvsim, tmp_pat
         raise package.StalledError("nowhere")
 
     monkeypatch.setattr("mvsim.runs.simulation.run_cache.simulate", stalled)
-    result = mvsim("verify", "--theorem", "4.6", "--k", "3", "--seeds", "2", "--runs-dir", "kept", "--quiet")
+    result = mvsim("verify", "midpoint/4.6", "--k", "3", "--seeds", "2", "--runs-dir", "kept", "--quiet")
     assert result.code == 3
     assert "none of 2 runs" in result.out
 
@@ -337,17 +342,19 @@ def test_it_is_said_once_that_kernels_are_compiled(mvsim, runs, monkeypatch):
 
 
 def test_statements_about_the_parameters_alone_are_shown_only_if_asked_for(capsys):
-    beyond = [Verdict(name, "measured", "s", 1.0, 2.0, -0.5, number=number) for name, number in (("Proposition A.3", "A.3"), ("Claim B.2", "B.2"))]
-    print_section("r.nc", beyond)
+    beyond = [
+        Verdict(name, "measured", "s", 1.0, 2.0, -0.5, of_parameters=alone) for name, alone in (("Proposition A.3", True), ("Claim B.2", False))
+    ]
+    print_section(Section("r.nc", beyond))
     out = capsys.readouterr().out
     assert "Claim B.2" in out
     assert "A.3" not in out
-    print_section("r.nc", beyond, everything=True)
+    print_section(Section("r.nc", beyond), everything=True)
     assert "Proposition A.3" in capsys.readouterr().out
 
 
 def test_titles_are_escaped(capsys):
-    print_section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")])
+    print_section(Section("r\x1b[31m.nc", [Verdict("Claim", "holds", "it holds", regime="literal")]))
     assert capsys.readouterr().out.startswith("r\\x1b[31m.nc [literal]")
 
 
@@ -355,14 +362,24 @@ def test_numbers_may_be_a_list_and_in_small_letters(mvsim, runs):
     together, apart = mvsim("verify", "erm.nc", "--only", "b.10,B.11"), mvsim("verify", "erm.nc", "--only", "B.10", "--only", "B.11")
     assert together.out == apart.out
     assert {"B.10", "B.11"} <= set(re.findall(r"B\.\d+", together.out))
-    assert mvsim("verify", "erm.nc", "--claim", "b.99").err.startswith("mvsim: claim='b.99': must be one of A.1")
+    assert mvsim("verify", "erm.nc", "midpoint/b.26").code == 3
 
 
 def test_the_last_line_counts_contradicted_steps_that_nobody_asked_for():
     theorem = Verdict("Theorem 4.6 (features)", "holds", "s", 1.0, 0.9, kind="theorem", number="4.6")
     steps = [Verdict(f"Claim {number}", "contradicted", "s", kind="step", number=number) for number in ("B.22", "B.26")]
-    assert outcome_line(Question(), [theorem], None) == "exit code 0. Parts of theorems: 1 holds"
-    assert outcome_line(Question(), [theorem, steps[0]], None).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
-    assert "; not counted: 2 contradicted steps of" in outcome_line(Question(), [theorem, *steps], None)
-    assert "; not counted: 1 " in outcome_line(Question(claims=("B.22",)), [theorem, *steps], None)
-    assert "not counted" not in outcome_line(Question(strict=True), [theorem, *steps], None)
+    assert outcome_line([theorem]) == "exit code 0. Parts of theorems: 1 holds"
+    assert outcome_line([theorem, steps[0]]).endswith("; not counted: 1 contradicted step of the proofs (--strict counts them)")
+    assert "; not counted: 2 contradicted steps of" in outcome_line([theorem, *steps])
+    assert "; not counted: 1 " in outcome_line([theorem, *steps], [PAPER.statement("B.22")])
+    assert "not counted" not in outcome_line([theorem, *steps], strict=True)
+
+
+def test_statements_of_a_paper_are_listed(mvsim):
+    lines = mvsim("verify", "--list", "midpoint").out.splitlines()
+    assert lines == mvsim("verify", "--list").out.splitlines()[: len(lines)]
+    assert lines[0].startswith("midpoint: Provably Learning Diverse Features")
+    names = [line.split()[0] for line in lines[1:]]
+    assert len(set(names)) == len(names) > 40
+    assert {"midpoint/theorem-4.6", "midpoint/lemma-3.2", "midpoint/corollary-B.26", "midpoint/proposition-A.1"} <= set(names)
+    assert all(re.search(r"\[over (runs|data sets), --k\] .", line) for line in lines[1:])

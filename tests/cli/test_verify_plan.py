@@ -1,4 +1,4 @@
-"""``mvsim verify --theorem --dry-run``: what a question takes, before anything is made."""
+"""``mvsim verify midpoint/theorem-4.6 --dry-run``: what a question takes, before anything is made."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_runs_that_are_there_are_counted_and_the_others_predicted(mvsim, tmp_pat
     (tmp_path / "kept").mkdir()
     package.simulate(p, "erm", 1, t_end=1.0, out=tmp_path / "kept" / run_name(p, "erm", 1, {}))
     before = sorted(tmp_path.rglob("*"))
-    result = mvsim("verify", "--theorem", "4.6", "--k", "4", "--seeds", "3", *WORDS, "--runs-dir", "kept", "--dry-run", "--json")
+    result = mvsim("verify", "midpoint/4.6", "--k", "4", "--seeds", "3", *WORDS, "--runs-dir", "kept", "--dry-run", "--json")
     [row] = json.loads(result.out)
     assert (result.code, row["theorem"], row["k"], row["runs"], row["there"]) == (0, "4.6", 4, 3, 1)
     assert row["seconds_left"] == [2 * seconds for seconds in row["seconds"]]
@@ -25,7 +25,7 @@ def test_runs_that_are_there_are_counted_and_the_others_predicted(mvsim, tmp_pat
 
 
 def test_it_is_told_in_words(mvsim, tmp_path):
-    words = ["verify", "--theorem", "4.6", "--theorem", "4.7", "--k", "3", "--k", "4", "--seeds", "2", *WORDS, "--dry-run"]
+    words = ["verify", "midpoint/4.6", "midpoint/4.7", "--k", "3", "--k", "4", "--seeds", "2", *WORDS, "--dry-run"]
     text = " ".join(mvsim(*words).out.split())  # lines break at the width of the terminal
     for number in ("4.6", "4.7"):
         for k in (3, 4):
@@ -36,8 +36,8 @@ def test_it_is_told_in_words(mvsim, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("asked", [["--controls"], ["--result", "3.2"], ["--theorem", "4.6", "--controls"]])
+@pytest.mark.parametrize("asked", [["--controls"], ["midpoint/3.2"], ["midpoint/4.6", "--controls"]])
 def test_it_is_for_runs_of_theorems(mvsim, asked):
     result = mvsim("verify", *asked, "--dry-run")
     assert (result.code, result.out) == (2, "")
-    assert "give --theorem, and no run files" in result.err
+    assert "dry_run: is for statements on runs that are made" in result.err

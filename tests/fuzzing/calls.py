@@ -200,11 +200,9 @@ FUNCTIONS: dict[str, Function] = {
         ("parameters", "integrator", "t_end"),
     ),
     "open_run": Function(mvsim.open_run, lambda: {"path": "run.nc"}),
-    "verify": Function(
-        mvsim.verify, lambda: {"runs": (), "theorems": ()}, other_names=(("theorems", "theorem"), ("runs", "run.nc"), ("runs", "path"))
-    ),
+    "verify": Function(mvsim.verify, lambda: {"what": ()}, other_names=(("what", "run.nc"), ("what", "runs"), ("what", "path"))),
     "verify, theorems": Function(
-        lambda **o: mvsim.verify(theorems=["4.6"], **o),
+        lambda **o: mvsim.verify("midpoint/theorem-4.6", **o),
         lambda: {"k": [1], "seeds": 1, "folder": "runs", "m": 2},
         other_names=(("seeds", "k"), ("folder", "k"), ("m", "k")),  # k is refused first
         legal=_SMALL_NUMBERS,

@@ -226,20 +226,20 @@ _TAILS: dict[str, tuple[tuple[str, ...], ...]] = {
     "verify": (
         *(
             (),
-            ("--theorem", "4.8"),
-            ("--theorem",),
+            ("midpoint/theorem-4.8",),
+            ("midpoint/",),
             ("--seeds", "0"),
             ("--seeds", "1.5"),
             ("--seeds", "9" * 5000),
             ("--k", "abc"),
             ("--k", "9" * 5000),
         ),
-        *(("--out", "missing/a.json"), ("--out", "notes.txt"), ("--out", ""), ("--frobnicate",), ("--theorem", "\x1b[31m"), ("--threads", "0")),
+        *(("--out", "missing/a.json"), ("--out", "notes.txt"), ("--out", ""), ("--frobnicate",), ("midpoint/\x1b[31m",), ("--threads", "0")),
         *(
-            ("--theorem", "4.6", "--k", "1"),
-            ("--theorem", "4.6", "--alpha", "-1"),
-            ("--theorem", "4.6", "--seeds", "-1"),
-            ("--theorem", "4.6", "--k", ""),
+            ("midpoint/4.6", "--k", "1"),
+            ("midpoint/4.6", "--alpha", "-1"),
+            ("midpoint/4.6", "--seeds", "-1"),
+            ("midpoint/4.6", "--k", ""),
         ),
     ),
 }

@@ -138,7 +138,7 @@ def test_verify_says_what_does_not_need_two_views(V, tmp_path):
     assert verdicts["Definition 4.5"].measured is not None
     for name in ("Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.9", "Calculation A.10", "Gradient flow (descent)"):
         assert verdicts[name].status == "holds"
-    for ask in (lambda: mvsim.verify(run, theorems=["4.7"]), lambda: mvsim.verify(theorems=["4.7"], k=3, V=V, folder=tmp_path)):
+    for ask in (lambda: mvsim.verify([run, "midpoint/4.7"]), lambda: mvsim.verify("midpoint/4.7", k=3, V=V, folder=tmp_path)):
         with pytest.raises(mvsim.UsageError, match=f"V={V}: Theorems 4.6 and 4.7 are about two views of a class"):
             ask()
 

@@ -9,16 +9,17 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from mvsim.papers.midpoint_mixup.ensemble import _common
-from mvsim.reports.headline import answer_sentences, regime_sentence, regime_words, short_margin
 from sweep_folder import filled
 from synthetic import saved, synthetic_run
 
 import mvsim
 from mvsim.base.errors import UsageError
+from mvsim.judging.answer_text import answer_sentences, regime_sentence, regime_words
+from mvsim.judging.number_text import short_margin
+from mvsim.judging.statement import Section
 from mvsim.judging.verdict import Count, Verdict
-from mvsim.multi_view.parameters import Deviation, regime_label, regime_word
-from mvsim.papers.midpoint_mixup.over_runs import Section
+from mvsim.multi_view.parameters import regime_word
+from mvsim.papers.midpoint_mixup.paper import PAPER
 from mvsim.reports.content import Report, report_of_runs, report_of_sweep, sweep_command
 from mvsim.reports.page import page
 from mvsim.sweeps.study import Study
@@ -41,7 +42,8 @@ VERDICTS = [
         "theorem",
         "4.6",
         "features",
-        count=Count(19, 20, "classes"),
+        subject="Theorem 4.6",
+        count=Count(19, 20, "classes", outcome="ERM learned exactly one feature"),
     ),
     Verdict("Definition 4.5", "measured", "fraction of features", 0.5, number="4.5"),
     Verdict("Corollary B.26", "measured", "correlations do not fall", 0.4, 0.01, -39.0, "worst neuron"),
@@ -50,7 +52,7 @@ VERDICTS = [
     Verdict("Gradient flow", "inconclusive", "no tolerance is named", kind="evidence"),
     Verdict("Claim B.24", "not applicable", "no class has a gap"),
 ]
-SECTIONS = [Section("erm.nc", VERDICTS, "<made up>")]
+SECTIONS = [Section("erm.nc", VERDICTS, "in erm.nc", [["d", "premises of the proofs"]], "<made up>")]
 
 
 class Checked(HTMLParser):
@@ -150,11 +152,12 @@ def test_a_linear_run_is_called_that_in_the_title(tmp_path):
     assert told.splitlines() == run.summary.splitlines()[:-1]
 
 
-def test_what_departs_is_read_from_the_labels_of_regimes_as_they_are_written():
-    scaled, literal = ([Deviation(name, "", "", "") for name in names] for names in (["d", "P delta3"], ["N"]))
-    label = _common([regime_label(scaled), regime_label(literal), regime_label([])])
-    assert regime_sentence(label) == "Departs from what the theorems assume in d and P delta3 or N or nothing."
-    assert regime_words(label) == "departs in d, P delta3 / departs in N / literal"
+def test_what_departs_is_told_for_each_regime():
+    regimes = [["d", "P delta3"], ["N"], []]
+    assert regime_sentence(regimes) == "Departs from what the theorems assume in d and P delta3 or N or nothing."
+    assert regime_words(regimes, "") == "departs in d, P delta3 / departs in N / literal"
+    assert regime_words([["d", "P delta3"], ["d", "N"]], "") == "d below k^20; 2 more departures"
+    assert regime_words([], "as written") == "as written"
 
 
 def test_all_checks_and_the_headline_are_there(of_runs):
@@ -202,10 +205,11 @@ def test_a_margin_is_told_unless_it_is_nothing_or_everything(margin, told):
     ],
 )
 def test_the_answer_names_the_theorem_and_counts_the_checks_apart(status, words):
-    joint = Verdict("Theorem 4.6, k = 5", status, "all of it", kind="theorem", number="4.6", count=Count(9, 10, "runs", undecided=1))
-    part = Verdict("Theorem 4.6 (features), k = 5", "consistent", "one", kind="theorem", number="4.6", part="features")
-    trend = Section("Theorem 4.6, trend in k", [Verdict("Theorem 4.6 (trend in k)", "measured", "largest", 1.0, kind="theorem", number="4.6")])
-    sections = [Section("Theorem 4.6, k = 5, 10 runs", [joint] if status == "established" else [joint, part]), trend]
+    about = {"kind": "theorem", "number": "4.6", "subject": "Theorem 4.6"}
+    joint = Verdict("Theorem 4.6, k = 5", status, "all of it", count=Count(9, 10, "runs", undecided=1), **about)
+    part = Verdict("Theorem 4.6 (features), k = 5", "consistent", "one", part="features", **about)
+    trend = Section("Theorem 4.6, trend in k", [Verdict("Theorem 4.6 (trend in k)", "measured", "largest", 1.0, **about)])
+    sections = [Section("Theorem 4.6, k = 5, 10 runs", [joint] if status == "established" else [joint, part], "at k = 5"), trend]
     assert Report("", [], sections, {}).answer == f"Theorem 4.6 {words}"
     on_the_way = Verdict("Replay", "holds", "records are met", kind="evidence")
     sections += [Section("", [on_the_way])]
@@ -213,16 +217,19 @@ def test_the_answer_names_the_theorem_and_counts_the_checks_apart(status, words)
 
 
 def test_the_answer_on_a_run_says_what_was_learned():
+    about = {"kind": "theorem", "number": "4.7", "subject": "Theorem 4.7"}
+    both = Count(3, 4, "classes", outcome="Midpoint Mixup learned both features")
     parts = [
-        Verdict("what the network says", "fails", "accuracy", 0.9, kind="theorem", number="4.7", part="training accuracy"),
-        Verdict("what it has learned", "inconclusive", "both", kind="theorem", number="4.7", part="features", count=Count(3, 4, "classes")),
+        Verdict("what the network says", "fails", "accuracy", 0.9, part="training accuracy", **about),
+        Verdict("what it has learned", "inconclusive", "both", part="features", count=both, **about),
     ]
     said = "Theorem 4.7 fails in a.nc (Midpoint Mixup learned both features in 3 of 4 classes, training accuracy 0.9)"
-    assert answer_sentences([Section("a.nc", parts)]) == [f"{said}."]
-    many = [Section(f"{name}.nc", parts[1:]) for name in "abcde"]
+    assert answer_sentences([Section("a.nc", parts, "in a.nc")]) == [f"{said}."]
+    many = [Section(f"{name}.nc", parts[1:], f"in {name}.nc") for name in "abcde"]
     assert answer_sentences(many)[0].endswith("in c.nc (Midpoint Mixup learned both features in 3 of 4 classes) and 2 more.")
+    of_lemma = {"kind": "theorem", "number": "3.2", "subject": "Lemma 3.2", "gathered": "everywhere"}
     results = [
-        Verdict(f"Lemma 3.2 ({part}), k = {k}", status, "it is so", kind="theorem", number="3.2", part=part)
+        Verdict(f"Lemma 3.2 ({part}), k = {k}", status, "it is so", part=part, **of_lemma)
         for k in (5, 6)
         for part, status in (("sufficiency", "holds"), ("necessity", "holds"), ("as written", "fails"))
     ]
@@ -238,19 +245,19 @@ def test_without_a_theorem_the_answer_says_so():
 
 def test_the_answer_is_about_what_was_asked():
     verdicts = [
-        Verdict("Theorem 4.6", "contradicted", "one", kind="theorem", number="4.6"),
+        Verdict("Theorem 4.6", "contradicted", "one", kind="theorem", number="4.6", subject="Theorem 4.6"),
         Verdict("Corollary B.26", "holds", "sign", number="B.26"),
     ]
-    asked_by_name = Report("", [], [Section("", verdicts)], {}, question={"theorems": [], "claims": ["B.26", "B.22"]}, code=0)
+    asked_by_name = Report("", [], [Section("", verdicts)], {}, statements=[PAPER.statement("B.26"), PAPER.statement("B.22")], code=0)
     assert asked_by_name.answer == "Steps that were asked for: 1 holds. B.22 is about losses of mixed points: nothing is said of it here."
     both = [replace(verdicts[0], status="established"), replace(verdicts[1], status="contradicted")]
-    strict = Report("", [], [Section("", both)], {}, question={"theorems": ["4.6"], "strict": True}, code=1)
+    strict = Report("", [], [Section("", both)], {}, statements=[PAPER.statement("4.6")], strict=True, code=1)
     contradicted = "Steps that were asked for: 1 contradicted (Corollary B.26)."
     assert strict.answer == f"Theorem 4.6 is established (probability at least 1 - 1/k, to the end of the runs). {contradicted}"
 
 
 def test_contradicted_steps_that_nobody_asked_for_are_told_beside_the_answer():
-    holds = Verdict("Theorem 4.6", "holds", "one", kind="theorem", number="4.6")
+    holds = Verdict("Theorem 4.6", "holds", "one", kind="theorem", number="4.6", subject="Theorem 4.6")
     steps = [
         Verdict(f"Corollary {number}, k = {k}", "contradicted", "s", number=number, check=f"Corollary {number}")
         for number in ("B.18", "B.26")

@@ -1,6 +1,7 @@
 """Runs side by side by Dask: the same bits as one after another, whatever dies meanwhile. With a real scheduler and real worker processes."""
 
 import contextlib
+import json
 import os
 import random
 import re
@@ -257,3 +258,13 @@ def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"needs Dask, which is not installed; install it with `pip install \"\.\[sweep\]\"` where"):
         Dask()
     assert mvsim.run_sweep(steps(3), tmp_path / "runs")  # one after another needs none of it
+
+
+def test_the_configuration_of_a_site_does_not_reach_workers_here(tmp_path):
+    site = {"REQUIRE_ENCRYPTION": ("COMM", "True"), "DEFAULT_SCHEME": ("COMM", "tls"), "PRELOAD": ("WORKER", '["nonsense"]')}
+    environment = os.environ | {f"DASK_DISTRIBUTED__{part}__{name}": value for name, (part, value) in site.items()}
+    values = ("--k", "3", "--m", "2", "--N", "12", "--P", "9", "--d", "60", "--G", "6", "--method", "erm", "--t-end", "3", "--n-test", "2")
+    command = [sys.executable, "-m", "mvsim", "sweep", *values, "--workers", "1", "--quiet", "--json", "--out", "cells"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["done"] == 1

@@ -147,6 +147,8 @@ SPOILED = {
     "main_job": _set("settled", False),
     "performance": _set("general", "checks", 0, "ok", False),
     "midpoint_escapes": _set("k=10", "runs", 0, "tau", 0.1),
+    "minimum_variance_figures": _set("forgetting", "0.05", "slope", 1.0),
+    "minimum_variance_views": _set("rows", "unequal, label smoothing 0.1", "interval", [0.4, 0.5]),
     "proof_map": _set("erm scaled k=4", "broken", ["seed 0: Replay (states)"]),
     "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
     "replays": _set("erm k=4", "runs", "0", "fails", ["Replay (states)"]),

@@ -16,6 +16,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "main_job",
     ),
     "Linear models (Section 3)": ("linear_verdicts", "linear_regime", "linear_in_network"),
+    "Minimum-variance features": ("minimum_variance_views", "minimum_variance_figures"),
     "Beyond the theorems": ("choices", "adversary"),
     "Whether the numbers are right": ("exactness", "flow_accuracy", "flow_literal", "gd_limit", "invariants", "replays"),
     "What runs cost": ("flow_runs", "performance", "gpu"),

@@ -76,7 +76,7 @@ def all_over_seeds(folder: Path, parameters: mvsim.Parameters, method: str, seed
 
 
 def followed_side_by_side(number: str, parameters: mvsim.Parameters, seeds: int, folder: Path, follow: bool = True) -> None:
-    """Make the runs of the first seeds that `midpoint_mixup.verify.judgements_over_seeds` judges and that are not there yet, on all cores."""
+    """Make the runs of the first seeds that `midpoint_mixup.over_runs.judgements_over_seeds` judges and that are not there yet, on all cores."""
     on_all_cores(partial(_follow, number, parameters, folder, follow), range(seeds))
 
 

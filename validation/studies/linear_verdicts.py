@@ -1,4 +1,4 @@
-"""The verdicts of `mvsim verify --result` on Section 3, over five k and ten seeds: each with its measured number and the exponent of k in it.
+"""The verdicts of Section 3, over five k and ten seeds: each with its measured number and the exponent of k in it.
 
 The number is the worst over data sets where something is decided, and the median where nothing is.
 

@@ -48,7 +48,6 @@ class KeptRuns(NamedTuple):
 
 
 def _trained(theorem: str, method: str, **options: Any) -> Callable[..., list[Verdict]]:
-    """Judge a run by a theorem."""
 
     def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
         p, folder = setting
@@ -83,7 +82,6 @@ def _followed(
 
 
 def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = None) -> Callable[..., list[Verdict]]:
-    """Compare the engine's gradients with formulas that contain another activation."""
 
     def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
         p, folder = setting
@@ -94,7 +92,6 @@ def _formulas(slope: Callable[[np.ndarray, float, float], np.ndarray] | None = N
 
 
 def _tampered(change: Callable[[Run], Run], shuffled: bool = False, method: str = "erm") -> Callable[..., list[Verdict]]:
-    """Judge a run whose file was changed afterwards, or whose labels were, as evidence."""
 
     def judged(setting: KeptRuns, seed: int) -> list[Verdict]:
         p, folder = setting
@@ -204,88 +201,36 @@ CONTROLS: tuple[Control, ...] = (
     Control("nothing changed", "the statement itself", _trained("4.6", "erm"), ("holds",), check="Theorem 4.6"),
     Control("nothing changed", "the statement itself", _trained("4.7", "midpoint"), ("holds",), check="Theorem 4.7"),
     Control("nothing changed", "the statements themselves", _formulas(), ("holds",), check="Calculations"),
-    Control(
-        "beta constant",
-        "without variance the softmax does not see which view is learned, and with fixed places no patch holds both",
-        _followed("4.7", "midpoint", _constant_beta),
-        ("fails",),
-        check="Theorem 4.7",
-    ),
-    Control(
-        "alpha = 1",
-        "linear neurons have no threshold, so neither view falls behind",
-        _followed("4.6", "erm", lambda p: _faint_noise(p).replace(alpha=1.0)),
-        ("fails",),
-        check="Theorem 4.6",
-    ),
+    Control("beta constant", "without variance the softmax does not see which view is learned, and with fixed places no patch holds both",
+            _followed("4.7", "midpoint", _constant_beta), ("fails",), check="Theorem 4.7"),
+    Control("alpha = 1", "linear neurons have no threshold, so neither view falls behind",
+            _followed("4.6", "erm", lambda p: _faint_noise(p).replace(alpha=1.0)), ("fails",), check="Theorem 4.6"),
     Control("large start, r0 = 1", "both views begin at the threshold", _followed("4.6", "erm", _large_start), ("fails",), check="Theorem 4.6"),
-    Control(
-        "labels shuffled",
-        "labels say nothing about features",
-        _followed("4.6", "erm", _without_noise, relabelled=True),
-        ("fails",),
-        check="Theorem 4.6",
-    ),
+    Control("labels shuffled", "labels say nothing about features", _followed("4.6", "erm", _without_noise, relabelled=True), ("fails",),
+            check="Theorem 4.6"),
     Control("lambda = 1, which is ERM", "nothing is mixed", _followed("4.7", "mixup", mixing=1.0), ("fails",), check="Theorem 4.7"),
     Control("stopped too early", "nothing has lasted", _trained("4.6", "erm", t_end=100.0), ("inconclusive",), check="Theorem 4.6"),
     Control("stopped too early", "nothing has lasted", _trained("4.7", "midpoint", t_end=100.0), ("inconclusive",), check="Theorem 4.7"),
     Control("nothing changed", "the run as it was made", _tampered(lambda run: run), ("holds",), check="Evidence"),
     Control("times t^1.5", "the clock is that of the flow", _tampered(with_times), ("fails",), REPLAY, check="Evidence"),
-    Control(
-        "a wait for an escape shortened",
-        "dormant neurons take their time to grow",
-        _tampered(with_wait_cut, method="midpoint"),
-        ("fails",),
-        REPLAY,
-        check="Evidence",
-    ),
-    Control(
-        "rho halved",
-        "another activation leads elsewhere",
-        _tampered(with_parameters(rho=lambda p: p.rho / 2.0)),
-        ("fails",),
-        REPLAY,
-        check="Evidence",
-    ),
-    Control(
-        "alpha - 1",
-        "another activation leads elsewhere",
-        _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0)),
-        ("fails",),
-        REPLAY,
-        check="Evidence",
-    ),
-    Control(
-        "d doubled", "the first state is drawn with the d of the run", _tampered(with_parameters(d=lambda p: 2 * p.d)), ("fails",), check="Evidence"
-    ),
+    Control("a wait for an escape shortened", "dormant neurons take their time to grow", _tampered(with_wait_cut, method="midpoint"), ("fails",),
+            REPLAY, check="Evidence"),
+    Control("rho halved", "another activation leads elsewhere", _tampered(with_parameters(rho=lambda p: p.rho / 2.0)), ("fails",), REPLAY,
+            check="Evidence"),
+    Control("alpha - 1", "another activation leads elsewhere", _tampered(with_parameters(alpha=lambda p: p.alpha - 1.0)), ("fails",), REPLAY,
+            check="Evidence"),
+    Control("d doubled", "the first state is drawn with the d of the run", _tampered(with_parameters(d=lambda p: 2 * p.d)), ("fails",),
+            check="Evidence"),
     Control("correlations / 5", "smaller correlations lead elsewhere", _tampered(with_smaller_correlations), ("fails",), REPLAY, check="Evidence"),
     Control("training accuracy raised", "the flow has another one there", _tampered(with_training_accuracy_raised), ("fails",), check="Evidence"),
     Control("dead final network", "the flow does not lead there", _tampered(with_dead_network), ("fails",), REPLAY, check="Evidence"),
     Control("labels shuffled", "other labels lead elsewhere", _tampered(lambda run: run, shuffled=True), ("fails",), REPLAY, check="Evidence"),
-    Control(
-        "no clip at z < 0",
-        "R' is not 0 for z < 0",
-        _formulas(unclipped_slope),
-        ("fails",),
-        ("Calculation A.6", "Calculation A.9", "Calculation A.10"),
-        check="Calculations",
-    ),
-    Control(
-        "linear activation",
-        "R' is 1 below the threshold",
-        _formulas(linear_slope),
-        ("fails",),
-        ("Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.9", "Calculation A.10"),
-        check="Calculations",
-    ),
-    Control(
-        "slope 0.9 when linear",
-        "R' is not 1 beyond the threshold",
-        _formulas(softer_slope),
-        ("fails",),
-        ("Calculation A.6", "Calculation A.8", "Calculation A.9", "Calculation A.10"),
-        check="Calculations",
-    ),
-)
+    Control("no clip at z < 0", "R' is not 0 for z < 0", _formulas(unclipped_slope), ("fails",),
+            ("Calculation A.6", "Calculation A.9", "Calculation A.10"), check="Calculations"),
+    Control("linear activation", "R' is 1 below the threshold", _formulas(linear_slope), ("fails",),
+            ("Calculation A.6", "Calculation A.7 (own feature)", "Calculation A.9", "Calculation A.10"), check="Calculations"),
+    Control("slope 0.9 when linear", "R' is not 1 beyond the threshold", _formulas(softer_slope), ("fails",),
+            ("Calculation A.6", "Calculation A.8", "Calculation A.9", "Calculation A.10"), check="Calculations"),
+)  # fmt: skip
 """The unchanged runs first. Of altered runs the replay has to notice what leads elsewhere, whatever records say. Theorem 4.6, the part of Theorem 4.7
 about features and every calculation have a control; the claims that are decided have theirs in the tests."""

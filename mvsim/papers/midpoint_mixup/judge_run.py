@@ -106,22 +106,9 @@ def check_model(parameters: Parameters, where: str = "") -> None:
 def judge(run: Run, theorem: str | None, data: Dataset | None = None, everything: bool = True) -> Judgement:
     """Judge a run by a theorem, whatever its training loss (`check_method` is for callers who mind), and by what is claimed on the way.
 
-    Parameters
-    ----------
-    run : Run
-        A run.
-    theorem : str or None
-        Number of the theorem. Without one, which the training loss may not have, the claims about the initial state and the data are judged and no
-        others: the rest of the proofs follows the two losses that have a theorem.
-    data : Dataset, optional
-        What it was trained on, if not what its parameters and seed say.
-    everything : bool
-        Without it, the theorem and Definition 4.5 only.
-
-    Returns
-    -------
-    Judgement
-        Without two views of a class, what does not need them.
+    Without a theorem the claims about the initial state and the data are judged and no others: the rest of the proofs follows the two losses that
+    have one. ``data`` are the points that it was trained on, if not those of its parameters and seed. Not ``everything``: the theorem and Definition
+    4.5 only.
     """
     check_complete(run)
     with one_blas_thread():  # its threads wait for each other; beside any other work that takes several times as long as one alone
@@ -179,7 +166,6 @@ def _ending(verdict: Verdict, soon: str) -> Verdict:
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:
-    """Report that no theorem speaks of the training loss of a run, and what came of it."""
     about = ", ".join(f"{number} is about {theorem.method}" for number, theorem in THEOREMS.items())
     statement = f"training accuracy is 1 and features are learned from some t on, by a theorem about method {run.method}"
     detail = f"no theorem is about method {run.method} ({about}); at the end training accuracy {learned.accuracy:.4g}, {classes_told(learned)}"
@@ -187,7 +173,6 @@ def _no_theorem(run: Run, learned: Learned) -> Verdict:
 
 
 def _not_applicable(theorem: str, p: Parameters) -> Verdict:
-    """Report that a theorem and the claims of its proof say nothing about a run, and what does."""
     if p.model != NETWORK.name:
         statement = "it and the claims of its proof are about the network; Section 3 is about linear models, over data sets and without runs"
         why = "Section 3 is about linear models: mvsim verify midpoint/lemma-3.2 (proposition-3.3, 3.4, 3.5) judges it on data sets, not on a run"

@@ -114,25 +114,7 @@ def judge_runs(
     begin: Callable[[Run], None] | None = None,
     data: Dataset | None = None,
 ) -> Iterator[Section]:
-    """Judge existing runs, by the theorem about their training loss, if there is one, or by those that are named; ``begin`` is told of each before.
-
-    Parameters
-    ----------
-    runs : iterable of Run or path
-        The runs.
-    theorems : sequence of str
-        Numbers of theorems.
-    begin : callable, optional
-        Is told of each run.
-    data : Dataset, optional
-        Points that all of them were trained on, if they were given.
-
-    Raises
-    ------
-    UsageError
-        If a run cannot be read, is given twice, is not of the method that a named theorem is about, or was trained on other points. All runs are
-        looked at before the first is judged.
-    """
+    """Judge existing runs, by the theorem about their training loss or by those that are named; all are looked at before the first is judged."""
     opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
     refuse_repeated(opened)
     for run in opened:

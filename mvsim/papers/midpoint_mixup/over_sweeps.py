@@ -22,27 +22,7 @@ from mvsim.sweeps.values import canonical_text
 
 
 def judge_sweep(runs: SweepRuns, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
-    """Judge all runs of a sweep that are done and have a theorem.
-
-    Parameters
-    ----------
-    runs : SweepRuns
-        The sweep.
-    begin : callable, optional
-        Is told of each run before it is judged, with how many were before it and how many there are.
-
-    Yields
-    ------
-    Section
-        The theorem over the seeds of each combination of swept values; then, for each combination apart from k, how that goes with k. What is swept
-        side by side with k may differ from one k to the next; where one k has several values of it, there is no one trend, and that is said. Runs
-        that failed count as undecided; cells that are not done are left out, and the verdict says how many.
-
-    Raises
-    ------
-    UsageError
-        If no run is done, or none has a theorem.
-    """
+    """Judge all runs of a sweep that are done and have a theorem."""
     number_of = {theorem.method: number for number, theorem in THEOREMS.items()}
     asked = cells_to_judge(runs)
     to_judge = sum(standing.state == "done" for _, standing in asked)
@@ -85,7 +65,6 @@ class _AtK(NamedTuple):
 
 
 def _trend(number: str, path: list[_AtK]) -> list[Verdict]:
-    """Return how a theorem goes with k, if each k has one set of runs."""
     name = f"Theorem {number}"
     several = [at.where for at in path if sum(other.k == at.k for other in path) > 1]
     if several:
@@ -102,7 +81,6 @@ def cells_to_judge(runs: SweepRuns) -> list[tuple[Cell, Standing]]:
 
 
 def _section(number: str, cell: Cell, judgements: list[Judgement], lost: list[str], waiting: int) -> Section:
-    """Return the verdicts over the seeds of one combination."""
     k, where = cell.parameters.k, _key(cell, {"seed", "method"})
     where = where if "k" in cell.swept else ", ".join(part for part in (f"k={k}", where) if part)
     title, place = f"Theorem {number}, {where}", f"at {where}"
@@ -125,7 +103,6 @@ def _groups(cells: list[tuple[Cell, Standing]], without: set[str]) -> dict[Any, 
 
 
 def _key(cell: Cell, without: set[str]) -> str:
-    """Return the swept values of a cell in words, without some names."""
     return ", ".join(
         f"{name}={value if isinstance(value, str) else canonical_text(value)}" for name, value in cell.swept.items() if name not in without
     )
@@ -137,12 +114,6 @@ def contents_of(runs: Iterable[Run]) -> dict[str, str]:
 
 
 def contents_of_sweep(runs: SweepRuns) -> dict[str, str]:
-    """Return the content hashes of the runs of a sweep that are judged, by file.
-
-    Raises
-    ------
-    UsageError
-        If one cannot be read.
-    """
+    """Return the content hashes of the runs of a sweep that are judged, by file."""
     files = [runs.folder.path_of(cell) for cell, standing in cells_to_judge(runs) if standing.state == "done"]
     return {str(file): read_provenance(file)["sha256"] for file in files}

@@ -39,7 +39,6 @@ def _steps(steps: Mapping[str, Step]) -> list[Statement]:
 
 
 def _formula(step: Step) -> str:
-    """Return the first sentence of what its check says of itself."""
     paragraph = " ".join((inspect.getdoc(step.check) or "").split("\n\n")[0].split())
     return paragraph.removeprefix(f"{step.title}: ").removeprefix(f"{step.number}: ")
 

@@ -49,16 +49,6 @@ def path_in_k(text: str) -> Callable[..., Parameters]:
     text : str
         ``literal``: d = k^20, as Assumption 4.3 has it. ``default``: the d that parameters have by themselves. ``r0=C*k^-P``: the d at which
         r0 = sqrt(2 ln m / d) / rho is C k^-P, dimensionless.
-
-    Returns
-    -------
-    callable
-        It takes ``k`` and other fields of `Parameters` but d.
-
-    Raises
-    ------
-    UsageError
-        If the text is none of these; from the function, if d is given besides, or r0 leaves the domain of d.
     """
     if not isinstance(text, str):
         raise UsageError(f"path={echo(text)}: must be {PATHS}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
+from mvsim.base.warn import warn
 
 
 def target_of(path: str | os.PathLike[str]) -> Path:
@@ -70,19 +71,25 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> 
 def remove_stale(target: Path) -> None:
     """Remove the temporary files that killed writers of ``target`` left behind; call it only while holding the lock of the run."""
     ours = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{16}\.tmp")
-    for entry in target.parent.iterdir():
-        if ours.fullmatch(entry.name):
-            with contextlib.suppress(OSError):
-                entry.unlink()
+    with contextlib.suppress(OSError):  # a folder may be writable and not readable
+        for entry in target.parent.iterdir():
+            if ours.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    entry.unlink()
+
+
+_CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EPERM}
+"""Errors of file systems that cannot sync directories, and of directories that cannot be read."""
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the renaming of a file in ``directory`` survive a crash of the machine."""
-    descriptor = os.open(directory, os.O_RDONLY)
+    """Make the renaming of a file in ``directory`` survive a crash of the machine, where that is possible: the file itself is there already."""
     try:
-        os.fsync(descriptor)
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot sync directories
-            raise
-    finally:
-        os.close(descriptor)
+        if error.errno not in _CANNOT_SYNC:
+            warn(f"{path_text(directory)}: the folder could not be written to the disk at once ({error.strerror}); a crash may undo the last save")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import InUseError, UsageError
+from mvsim.base.warn import warn
 from mvsim.runs.archive.atomic import remove_stale
 from mvsim.runs.archive.writable import check_place
+
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, 524}
+"""Errors of file systems without locks; 524 is what some kernels say in place of ENOTSUP."""
 
 
 @contextlib.contextmanager
@@ -29,7 +34,13 @@ def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
     except Timeout:
         raise InUseError(f"{path_text(path)}: another process is working on this run; wait for it, stop it, or choose another file") from None
     except OSError as error:
-        raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
+        if error.errno not in _NO_LOCKS:
+            raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
+        with contextlib.suppress(OSError):
+            lock_file.unlink()
+        warn(f"{path_text(path)}: its file system has no locks, so that nothing keeps a second process from working on this run; start only one")
+        yield
+        return
     try:
         remove_stale(target)
         yield

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SkipValidatio
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_between, check_not_negative, check_positive, check_threads
+from mvsim.base.inputs import check_between, check_not_negative, check_positive, check_threads, plain
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
 from mvsim.losses import CrossEntropy, loss_name
@@ -130,6 +130,7 @@ class RunOptions(BaseModel):
     redraw: Annotated[Literal["once", "each step"], SkipValidation] = Field("once", description="mixup: when pairs are sampled.")
 
     def __init__(self, **given: Any) -> None:
+        given = {name: plain(value) for name, value in given.items()}
         method = check_name(given.get("method", type(self).model_fields["method"].default))
         _check_names(given, type(self).model_fields)
         check_options(method, {name: value for name, value in given.items() if name in OF_METHODS})

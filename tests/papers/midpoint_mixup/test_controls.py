@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import mvsim
+from mvsim.judging.controls import control_verdict
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup import controls, run_verdicts
-from mvsim.papers.midpoint_mixup.controls import CONTROLS, Outcome
+from mvsim.papers.midpoint_mixup import controls, judge_run, paper
+from mvsim.papers.midpoint_mixup.controls import CONTROLS, KeptRuns
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
 from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
 
@@ -30,11 +31,11 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("control", QUICK, ids=lambda c: f"{c.name}: {c.check}")
 def test_controls_turn(control, folder):
-    outcome = Outcome(control, control.judge(folder, SMALLER.get(control.name, SMALL), 0))
-    assert outcome.as_expected, outcome.verdict().detail
-    assert outcome.verdict().status == "holds"
+    verdicts = control.judge(KeptRuns(SMALLER.get(control.name, SMALL), folder), 0)
+    outcome = control_verdict(control, control.check, verdicts)
+    assert outcome.status == "holds", outcome.detail
     others = {"holds", "fails", "inconclusive"} - set(control.expected)
-    assert Outcome(replace(control, expected=tuple(others)), outcome.verdicts).verdict().status == "fails"
+    assert control_verdict(replace(control, expected=tuple(others)), control.check, verdicts).status == "fails"
 
 
 @pytest.fixture
@@ -60,10 +61,15 @@ def of_theorem(name):
     return next(c for c in CONTROLS if c.name == name and c.check.startswith("Theorem"))
 
 
+def outcome_of(name, folder, seed=0):
+    control = of_theorem(name)
+    return control_verdict(control, control.check, control.judge(KeptRuns(SMALL, folder), seed)).status
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_runs_with_shuffled_labels_are_made_with_them_and_judged_by_them(followed, tmp_path, seed):
     made, judged = followed
-    assert Outcome(of_theorem("labels shuffled"), of_theorem("labels shuffled").judge(tmp_path, SMALL, seed)).as_expected
+    assert outcome_of("labels shuffled", tmp_path, seed) == "holds"
     assert len(made) == len(judged) == 3
     for (p, method, of_run, options), (_, theorem, data) in zip(made, judged, strict=True):
         own = mvsim.sample_dataset(p, seed)
@@ -78,7 +84,7 @@ def test_runs_with_shuffled_labels_are_made_with_them_and_judged_by_them(followe
 
 def test_runs_with_constant_beta_are_made_with_it_and_keep_their_labels(followed, tmp_path):
     made, judged = followed
-    assert Outcome(of_theorem("beta constant"), of_theorem("beta constant").judge(tmp_path, SMALL, 0)).as_expected
+    assert outcome_of("beta constant", tmp_path) == "holds"
     for (p, method, _, options), (_, theorem, data) in zip(made, judged, strict=True):
         assert (method, theorem, set(options), data) == ("midpoint", "4.7", {"until"}, None)
         coefficients = mvsim.sample_dataset(p, 0).signal_coefficients
@@ -90,48 +96,52 @@ def test_runs_with_constant_beta_are_made_with_it_and_keep_their_labels(followed
 def test_a_control_is_followed_ten_times_later_each_time_until_it_is_decided(followed, tmp_path, monkeypatch):
     made, _ = followed
     control = of_theorem("labels shuffled")
-    decided = control.judge(tmp_path, SMALL, 0)
+    decided = control.judge(KeptRuns(SMALL, tmp_path), 0)
     assert [options["until"] for *_, options in made] == [1e5, 1e6, 1e7]
     assert [verdict.status for verdict in decided] == ["fails"]  # and nothing that is said besides
     made.clear()  # what is judged from here on is never decided
     monkeypatch.setattr(controls, "MOST_STEPS", 150)
-    assert [verdict.status for verdict in control.judge(tmp_path, SMALL, 0)] == ["inconclusive"]
+    assert [verdict.status for verdict in control.judge(KeptRuns(SMALL, tmp_path), 0)] == ["inconclusive"]
     assert [options["until"] for *_, options in made] == [1e5, 1e6]
 
 
 def test_a_control_whose_run_stops_has_not_turned_and_the_others_go_on(tmp_path, monkeypatch):
-    def stopped(folder, parameters, seed):
+    def stopped(setting, seed):
         raise mvsim.StalledError("nowhere")
 
     early = next(c for c in CONTROLS if c.expected == ("inconclusive",))
-    monkeypatch.setattr(controls, "CONTROLS", (replace(early, judge=stopped), CONTROLS[0]))
-    first, second = (outcome.verdict() for outcome in controls.run_controls(tmp_path, SMALL))
+    monkeypatch.setattr(paper, "CONTROLS", (replace(early, judge=stopped), CONTROLS[0]))
+    first, second = (section.verdicts[0] for section in paper.run_controls(tmp_path, SMALL))
     assert (first.status, second.status) == ("fails", "holds")
     assert "its run could not be followed: nowhere" in first.detail
 
 
 def test_replays_of_controls_are_made():
     """The tests of the command keep what replays say; were that to reach here, a control would be passed by what another run came to."""
-    assert run_verdicts.replayed is replayed
+    assert judge_run.replayed is replayed
+
+
+def verdict_of(control, *verdicts):
+    return control_verdict(control, control.check, list(verdicts))
 
 
 def test_every_part_has_to_turn():
     control = replace(CONTROLS[0], expected=("fails",), parts=("A", "B"))
     failed, held = Verdict("A", "fails", "s"), Verdict("B", "holds", "s")
-    assert not Outcome(control, [failed, held]).as_expected
-    assert Outcome(control, [failed, replace(held, status="fails")]).as_expected
-    assert not Outcome(control, [failed]).as_expected  # a part that was not looked at
-    assert Outcome(replace(control, parts=()), [failed, held]).as_expected
+    assert verdict_of(control, failed, held).status == "fails"
+    assert verdict_of(control, failed, replace(held, status="fails")).status == "holds"
+    assert verdict_of(control, failed).status == "fails"  # a part that was not looked at
+    assert verdict_of(replace(control, parts=()), failed, held).status == "holds"
 
 
 def test_the_verdict_names_the_part_that_has_not_turned():
     control = replace(CONTROLS[0], expected=("fails",), parts=("A", "B"))
     other, failed, held = Verdict("Other", "fails", "s", 1.0), Verdict("A", "fails", "s", 2.0), Verdict("B", "holds", "s", 3.0)
-    of_part = Outcome(control, [other, failed, held]).verdict()
+    of_part = verdict_of(control, other, failed, held)
     assert (of_part.status, of_part.measured, of_part.detail) == ("fails", 3.0, "holds; B: ")
-    turned = Outcome(control, [other, failed, replace(held, status="fails")]).verdict()
+    turned = verdict_of(control, other, failed, replace(held, status="fails"))
     assert (turned.status, turned.measured, turned.detail) == ("holds", 2.0, "fails; A: ")
-    of_all = Outcome(replace(control, parts=()), [held, other, failed]).verdict()
+    of_all = verdict_of(replace(control, parts=()), held, other, failed)
     assert (of_all.status, of_all.measured, of_all.detail) == ("holds", 1.0, "fails; Other: ")
 
 

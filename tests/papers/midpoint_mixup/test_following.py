@@ -4,13 +4,13 @@ import contextlib
 import json
 
 import pytest
-from mvsim.papers.midpoint_mixup.question import Question
 
 import mvsim
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup import verify as module
+from mvsim.papers.midpoint_mixup import over_runs as module
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.question import Question
 from mvsim.runs.run import Run
 
 
@@ -44,23 +44,28 @@ def test_where_a_class_has_no_escape_the_predicted_one_counts(erm):
     ("given", "said"),
     [
         ({}, "nothing to verify"),
-        ({"runs": ("a.nc",), "seeds": 3}, "seeds=3: is for theorems and results without runs; a run has parameters of its own; remove it"),
-        ({"runs": ("a.nc",), "follow": True}, "follow=True: is for runs that are made for a theorem; remove it"),
-        ({"runs": ("a.nc",), "path": "default", "threads": 2}, "path='default', threads=2: is for runs that are made for a theorem; remove them"),
-        ({"controls": True, "k": (4,)}, r"k=\(4,\): is for theorems and results"),
-        ({"results": ("3.2",), "path": "literal"}, "path='literal': is for runs that are made for a theorem"),
-        ({"runs": ("a.nc",), "results": ("3.2",)}, "results=3.2: are judged without runs"),
-        ({"fields": {"theorem": "4.7"}}, "theorem='4.7': is no argument and no field of mvsim.Parameters, did you mean theorems[?]"),
-        ({"theorems": ("4.6",), "fields": {"zzz": 1}}, "zzz=1: is no argument and no field of mvsim.Parameters$"),
-        ({"runs": ("a.nc",), "fields": {"d": 5}}, "d=5: is for theorems and results without runs"),
+        ({"what": ("a.nc",), "seeds": 3}, "seeds=3: is for statements without runs; a run has parameters of its own; remove it"),
+        ({"what": ("a.nc",), "follow": True}, "follow=True: is for runs that are made for a statement; remove it"),
+        ({"what": ("a.nc",), "follow": False, "threads": 2}, "follow=False, threads=2: is for runs that are made for a statement; remove them"),
+        ({"what": ("a.nc",), "fields": {"path": "literal"}}, "path='literal': is for statements without runs"),
+        ({"controls": True, "fields": {"k": (4,)}}, r"k=\(4,\): is for statements without runs"),
+        ({"what": ("midpoint/3.2",), "fields": {"path": "literal"}}, "path='literal': is no argument and no option of Lemma 3.2"),
+        ({"what": ("midpoint/3.2",), "threads": 1}, "threads=1: is for runs that are made for a statement"),
+        ({"what": ("a.nc", "midpoint/3.2")}, "midpoint/lemma-3.2: judged without runs; ask for it by itself"),
+        ({"fields": {"theorem": "4.7"}}, "theorem='4.7': is no option; name statements with their paper, as in midpoint/theorem-4.6"),
+        ({"what": ("midpoint/4.6",), "fields": {"zzz": 1}}, "zzz=1: is no argument and no option of Theorem 4.6$"),
+        ({"what": ("a.nc",), "fields": {"d": 5}}, "d=5: is for statements without runs"),
+        ({"what": ("midpoint/4.6",), "fields": {"d": (5, 6, 7), "k": (4, 5)}}, "d=5, 6, 7: 3 values for 2 of k; give one, or one for each k"),
         ({"controls": "yes"}, "controls='yes': must be True or False"),
-        ({"theorems": ("4.6",), "follow": 1}, "follow=1: must be True or False"),
-        ({"theorems": ("4.6",), "claims": ("B.99",)}, r"claim='B.99': must be one of A.1 to A.10, B.1 to B.28$"),
+        ({"what": ("midpoint/4.6",), "follow": 1}, "follow=1: must be True or False"),
+        ({"what": ("a.nc", "midpoint/claim-B.99")}, "'midpoint/claim-B.99': is no statement of this paper"),
+        ({"what": ("midpoint/claim-B.26",)}, "'midpoint/claim-B.26': give midpoint/corollary-B.26$"),
+        ({"what": ("midpoint/4.6",), "seeds": 0}, "seeds=0: must be an integer from 1"),
     ],
 )
 def test_what_would_change_nothing_is_refused(given, said):
     with pytest.raises(mvsim.UsageError, match=said):
-        Question(**given).check()
+        list(Question(**given).sections())
 
 
 def test_python_refuses_the_same_as_the_command_line(run_folder):
@@ -81,17 +86,17 @@ def test_python_shows_the_runs_that_it_makes(erm, tmp_path, monkeypatch):
         return contextlib.nullcontext(f"display {len(titles)}")
 
     monkeypatch.setattr(module, "try_kept_run", kept)
-    mvsim.verify(theorems="4.6", k=erm.parameters.k, seeds=2, follow=False, folder=tmp_path, progress=display)
+    mvsim.verify("midpoint/theorem-4.6", k=erm.parameters.k, seeds=2, follow=False, folder=tmp_path, progress=display)
     assert titles == [f"Theorem 4.6, k = {erm.parameters.k}, run {run} of 2" for run in (1, 2)]
     assert shown == ["display 1", "display 2"]
     with pytest.raises(mvsim.UsageError, match=r"progress=True: must be a function .*; give mvsim\.progress_on itself"):
-        mvsim.verify(theorems="4.6", progress=True)
-    with pytest.raises(mvsim.UsageError, match="progress: is for runs that are made for a theorem; remove it"):
-        mvsim.verify(results="3.2", k=4, seeds=1, progress=display)
+        mvsim.verify("midpoint/4.6", progress=True)
+    with pytest.raises(mvsim.UsageError, match="progress: is for runs that are made for a statement; remove it"):
+        mvsim.verify("midpoint/3.2", k=4, seeds=1, progress=display)
 
 
 def test_the_same_question_is_the_same_dictionary():
-    default = Question(theorems=("4.6",))
-    assert default.as_dict() == Question(theorems=("4.6",), k=(10,), seeds=module.SEEDS, follow=True, path="default").as_dict()
-    assert default.as_dict() != Question(theorems=("4.6",), seeds=3).as_dict()
+    default = Question(("midpoint/4.6",))
+    assert default.as_dict() == Question(("midpoint/theorem-4.6",), seeds=20, follow=True, fields={"k": 10}).as_dict()
+    assert default.as_dict() != Question(("midpoint/4.6",), seeds=3).as_dict()
     assert json.loads(json.dumps(default.as_dict())) == default.as_dict()

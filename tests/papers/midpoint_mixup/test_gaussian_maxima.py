@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.papers.midpoint_mixup import gaussian_maxima as maxima_module
+from mvsim.papers.midpoint_mixup.calculations import gaussian_maxima as maxima_module
 from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import (
     anti_concentration,
     drawn_maxima,

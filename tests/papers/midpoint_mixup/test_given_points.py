@@ -51,4 +51,4 @@ def test_points_are_refused_where_none_were_given(points):
     with pytest.raises(mvsim.UsageError, match="not on given ones; leave out data"):
         mvsim.verify(run, data=points)
     with pytest.raises(mvsim.UsageError, match="points that existing runs were trained on"):
-        mvsim.verify(theorems=["4.6"], data=points)
+        mvsim.verify("midpoint/4.6", data=points)

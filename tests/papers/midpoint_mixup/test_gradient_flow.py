@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mvsim.papers.midpoint_mixup.ensemble import over_seeds
 
 import mvsim
+from mvsim.judging.over_seeds import over_seeds
 from mvsim.papers.midpoint_mixup.controls import TIMES as TIME_VARIABLES
 from mvsim.papers.midpoint_mixup.controls import with_clock
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence

@@ -5,10 +5,10 @@ import pytest
 from altered_runs import altered
 
 from mvsim.multi_view.diagnostics import output_ranges
-from mvsim.papers.midpoint_mixup import permanence as statements
-from mvsim.papers.midpoint_mixup.evidence import permanence
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.judge_run import judge
+from mvsim.papers.midpoint_mixup.theorems import permanence as statements
+from mvsim.papers.midpoint_mixup.theorems import predicted_escapes as permanence
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned
 from mvsim.papers.midpoint_mixup.theorems.permanence import nothing_undoes_it, one_feature_stays
 from mvsim.runs.run import Run
@@ -120,12 +120,6 @@ def test_a_margin_is_that_of_one_point(midpoint):
     assert "least margin 2, " in verdict.detail
     outputs, labels = np.array([[9.0, 4.0, 0.0], [5.0, 1.0, 7.0]]), np.array([0, 0, 1])
     assert output_ranges(outputs, labels).margin_min.tolist() == [3.0, 7.0]
-
-
-def test_files_without_margins_predict_nothing(midpoint):
-    run = margins(midpoint, np.full(len(TIMES), 3.0)).run
-    verdict = nothing_undoes_it(Evidence(Run(run.dataset.drop_vars("margin_min"), run.provenance)), "4.7")
-    assert (verdict.status, verdict.detail) == ("not applicable", "the file is of a version that did not record margins")
 
 
 def test_noise_that_becomes_linear_is_predicted(midpoint):

@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from mvsim.papers.midpoint_mixup.ensemble import over_k, over_seeds
 from sweep_folder import filled
 
 import mvsim
 from mvsim.base.errors import UsageError
+from mvsim.judging.over_seeds import over_seeds
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup import sweeps
+from mvsim.papers.midpoint_mixup import over_sweeps as sweeps
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
+from mvsim.papers.midpoint_mixup.over_runs import over_k
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def runs_of(path, values, leave_out=(), failed=()):
 def test_each_combination_is_judged_over_its_seeds_and_k_by_its_trend(tmp_path, quickly):
     runs = runs_of(tmp_path, {"k": "3,4", "r0": "0.1,0.4", "method": "erm,midpoint", "seed": "0:2"}, leave_out=[1], failed=[2])
     told = []
-    sections = list(sweeps.ask_of_sweep(runs, lambda run, before, count: told.append((before, count))))
+    sections = list(sweeps.judge_sweep(runs, lambda run, before, count: told.append((before, count))))
     assert [section.title for section in sections] == [
         "Theorem 4.6, k=3, r0=0.1, 1 run", "Theorem 4.6, k=3, r0=0.4, 1 run", "Theorem 4.6, k=4, r0=0.1, 2 runs",
         "Theorem 4.6, k=4, r0=0.4, 2 runs",
@@ -59,29 +60,29 @@ def test_each_combination_is_judged_over_its_seeds_and_k_by_its_trend(tmp_path, 
 
 def test_what_goes_beside_k_is_part_of_its_trend(tmp_path, quickly):
     folder = filled(tmp_path / "runs", {"k": "3,4", "d": "90,400", "method": "erm", "seed": "0:2"}, [["k", "d"]])
-    titles = [section.title for section in sweeps.ask_of_sweep(mvsim.open_runs(folder.path))]
+    titles = [section.title for section in sweeps.judge_sweep(mvsim.open_runs(folder.path))]
     assert titles == ["Theorem 4.6, k=3, d=90, 2 runs", "Theorem 4.6, k=4, d=400, 2 runs", "Theorem 4.6, trend in k"]
 
 
 def test_two_values_that_go_with_one_k_make_no_trend(tmp_path, quickly):
     """The second would stand in the place of the first."""
     values = {"k": "3,3,4,4", "d": "90,400,90,400", "method": "erm", "seed": "0:2"}
-    *_, trend = sweeps.ask_of_sweep(mvsim.open_runs(filled(tmp_path / "runs", values, [["k", "d"]]).path))
+    *_, trend = sweeps.judge_sweep(mvsim.open_runs(filled(tmp_path / "runs", values, [["k", "d"]]).path))
     assert (trend.title, [verdict.status for verdict in trend.verdicts]) == ("Theorem 4.6, trend in k", ["not applicable"])
     assert trend.verdicts[0].detail.endswith("no one path in k: k=3, d=90; k=3, d=400; k=4, d=90; k=4, d=400")
 
 
 def test_a_combination_whose_runs_all_failed_is_undecided(tmp_path, quickly):
     runs = runs_of(tmp_path, {"k": "3,4", "method": "erm"}, failed=[0])
-    (lost, *_) = sweeps.ask_of_sweep(runs)
-    assert (lost.verdicts[0].status, lost.verdicts[0].detail) == ("inconclusive", "seed 0 failed: stuck")
-    (*_, trend) = sweeps.ask_of_sweep(runs)
+    (lost, *_) = sweeps.judge_sweep(runs)
+    assert (lost.verdicts[0].status, lost.verdicts[0].detail) == ("inconclusive", "none of 1 runs could be followed to an end: seed 0 failed: stuck")
+    (*_, trend) = sweeps.judge_sweep(runs)
     assert "at k = 3 [0, 3] (0 of 1 run fail, 1 undecided, counted as failing)" in trend.verdicts[0].detail
 
 
 def test_runs_without_a_theorem_are_left_out_and_named_if_there_are_no_others(tmp_path, quickly):
     runs = runs_of(tmp_path / "some", {"k": 3, "method": "erm,mixup", "mixing": 0.3})
-    assert [section.title for section in sweeps.ask_of_sweep(runs)] == ["Theorem 4.6, k=3, 1 run"]
+    assert [section.title for section in sweeps.judge_sweep(runs)] == ["Theorem 4.6, k=3, 1 run"]
     runs = runs_of(tmp_path / "none", {"k": 3, "method": "mixup", "mixing": 0.3})
     with pytest.raises(UsageError, match=r"no run is done that has a theorem \(4.6 about erm, 4.7 about midpoint"):
-        list(sweeps.ask_of_sweep(runs))
+        list(sweeps.judge_sweep(runs))

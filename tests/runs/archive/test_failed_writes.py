@@ -1,6 +1,7 @@
 """Whatever stops a save, the previous one stays as it was and nothing is left beside it."""
 
 import contextlib
+import errno
 import os
 import resource
 import stat
@@ -9,7 +10,7 @@ import pytest
 from example_run import example_run
 
 from mvsim.base.errors import UsageError
-from mvsim.runs.archive import ensure_writable, read_run, write_run
+from mvsim.runs.archive import ensure_writable, lock_run, read_run, write_run
 from mvsim.runs.archive.atomic import write_atomically
 
 
@@ -130,3 +131,37 @@ def test_permissions_follow_the_umask(tmp_path):
     finally:
         os.umask(old)
     assert (tmp_path / "run.nc").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("failing", ["fsync", "open", "listdir"])
+@pytest.mark.parametrize("number", [errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOSYS, errno.EINVAL])
+def test_a_folder_that_cannot_be_synced_or_read_keeps_what_is_saved(failing, number, tmp_path, monkeypatch, recwarn):
+    real = {name: getattr(os, name) for name in ("fsync", "open", "listdir")}
+
+    def fail(argument, *arguments, **options):
+        is_folder = os.path.isdir(argument) if not isinstance(argument, int) else stat.S_ISDIR(os.fstat(argument).st_mode)
+        if is_folder:
+            raise OSError(number, os.strerror(number))
+        return real[failing](argument, *arguments, **options)
+
+    monkeypatch.setattr(os, failing, fail)
+    with lock_run(tmp_path / "run.nc"):
+        write_run(tmp_path / "run.nc", *example_run())
+    monkeypatch.undo()
+    assert read_run(tmp_path / "run.nc")[0]["final_step"] == 7
+    assert os.listdir(tmp_path) == ["run.nc"]
+    assert not recwarn.list
+
+
+def test_another_fault_of_the_folder_after_the_rename_is_a_warning(tmp_path, monkeypatch):
+    fsync = os.fsync
+
+    def fail(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, "Input/output error")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.warns(UserWarning, match="a crash may undo the last save"):
+        write_run(tmp_path / "run.nc", *example_run())
+    assert read_run(tmp_path / "run.nc")[0]["final_step"] == 7

@@ -1,12 +1,14 @@
+import errno
 import os
 import signal
 import subprocess
 import sys
 
 import pytest
+from example_run import example_run
 
 from mvsim.base.errors import UsageError
-from mvsim.runs.archive import lock_run
+from mvsim.runs.archive import lock_run, write_run
 
 HOLD = "import sys; from mvsim.runs.archive import lock_run\nwith lock_run(sys.argv[1]): print('held', flush=True); sys.stdin.read()"
 
@@ -105,3 +107,15 @@ def test_places_that_cannot_be_locked(tmp_path, place, message):
     with pytest.raises(UsageError, match=message), lock_run(tmp_path / place):
         pass
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, 524])
+def test_a_file_system_without_locks_is_used_without_them_and_nothing_is_left(number, tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(number, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    warned = pytest.warns(UserWarning, match=r"run\.nc: its file system has no locks, so that nothing keeps a second .*; start only one")
+    with warned, lock_run(tmp_path / "run.nc"):
+        write_run(tmp_path / "run.nc", *example_run())
+    assert os.listdir(tmp_path) == ["run.nc"]

@@ -112,9 +112,9 @@ def test_theorems_about_the_network_are_not_judged(tmp_path):
     mvsim.simulate(parameters(), method="erm", out=tmp_path / "run.nc")
     verdicts = mvsim.verify(tmp_path / "run.nc")
     assert verdicts[0].status == "not applicable"
-    assert "mvsim verify --result 3.2 (3.3, 3.4, 3.5) judges it on data sets, not on a run" in verdicts[0].detail
+    assert "mvsim verify midpoint/lemma-3.2 (proposition-3.3, 3.4, 3.5) judges it on data sets, not on a run" in verdicts[0].detail
     assert {verdict.status for verdict in verdicts} == {"not applicable", "measured", "holds"}
     assert any(verdict.name.startswith("Gradient flow") and verdict.status == "holds" for verdict in verdicts)
-    for question in ({"runs": tmp_path / "run.nc"}, {"model": "linear"}):
+    for what, fields in ((tmp_path / "run.nc", {}), (None, {"model": "linear"})):
         with pytest.raises(UsageError, match=r"model=linear: Theorems 4\.6 and 4\.7 are about the network"):
-            mvsim.verify(theorems="4.6", **question)
+            mvsim.verify([*filter(None, [what]), "midpoint/theorem-4.6"], **fields)

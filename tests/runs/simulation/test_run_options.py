@@ -95,7 +95,7 @@ def test_choices_follow_from_registries_and_types():
 def test_a_command_is_resumed_with_the_option_that_it_has():
     interrupted = mvsim.Interrupted("interrupted")
     assert message(interrupted, ["simulate", "--k", "3", "--force"]).endswith(": mvsim simulate --k 3 --resume")
-    assert message(interrupted, ["verify", "--theorem", "4.6"]).endswith(": mvsim verify --theorem 4.6")
+    assert message(interrupted, ["verify", "midpoint/4.6"]).endswith(": mvsim verify midpoint/4.6")
 
 
 def test_help_of_a_run_loads_nothing_that_computes():

@@ -24,19 +24,7 @@ MANY = 1e6
 
 
 def calculations(evidence: Evidence, slope: Slope = smoothed_relu_derivative) -> list[Verdict]:
-    """Check every calculation.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-    slope : callable
-        R' of the right-hand sides; another than that of Definition 4.2 must make the identities fail.
-
-    Returns
-    -------
-    list of Verdict
-    """
+    """Check every calculation."""
     return [step.verdict(evidence, slope) for step in CALCULATIONS.values()]
 
 
@@ -181,7 +169,6 @@ def _states(evidence: Evidence) -> list[Snapshot]:
 
 
 def _difference(actual: np.ndarray, formula: np.ndarray, size: np.ndarray) -> float:
-    """Return max |actual - formula| over the size of what is added."""
     scale = float(size.max())
     return float(np.abs(actual - formula).max()) / (scale if scale > 0.0 else 1.0)
 
@@ -211,6 +198,5 @@ def _where(evidence: Evidence) -> str:
 
 
 def _count(evidence: Evidence) -> int:
-    """Return how many points are taken."""
     p = evidence.parameters
     return min(POINTS if p.k * p.m * p.P <= MANY else POINTS // 2, evidence.data.N)

@@ -96,7 +96,6 @@ class Sample:
         return [objective(name, self.evidence.parameters, data, "auto", self.evidence.threads).gradient(self.c) for data in forms]
 
     def _forms(self, points: Any) -> list[Dataset]:
-        """Return some of the points as they are, and as patches without structure."""
         data = self.evidence.data
         forms: list[Dataset] = [Dataset.from_patches(self.labels[points], self.patches[points])]
         if isinstance(data, SharedNoiseDataset):

@@ -32,21 +32,7 @@ CENTRES = 41
 
 
 def gaussian_maxima(parameters: Parameters, seed: int = 0, draws: int = DRAWS) -> list[Verdict]:
-    """Check all five for the m and d of the parameters.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        m and d are used.
-    seed : int
-        Fixes the draws.
-    draws : int
-        Number of draws of the maximum.
-
-    Returns
-    -------
-    list of Verdict
-    """
+    """Check all five for the m and d of the parameters."""
     m, sigma = parameters.m, parameters.d**-0.5
     maxima = drawn_maxima(m, sigma, seed, draws)
     return [replace(step.verdict(maxima, m, sigma), of_parameters=True) for step in GAUSSIAN_MAXIMA.values()]
@@ -159,7 +145,6 @@ def _between(name: str, statement: str, measured: float, bound: float, low: floa
 
 
 def _shared(intervals: int) -> float:
-    """Return the confidence of each of several intervals that together have `CONFIDENCE` at least."""
     return 1.0 - (1.0 - CONFIDENCE) / intervals
 
 

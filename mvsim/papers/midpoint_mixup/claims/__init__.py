@@ -54,14 +54,6 @@ CLAIMS = by_name(
 
 
 def claims(evidence: Evidence, any_loss: bool = False) -> list[Verdict]:
-    """Return the verdict of every claim that speaks of a loss like that of the run.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-    any_loss : bool
-        Only claims that speak of both losses: those about the initial state and the data, which hold whatever is trained.
-    """
+    """Return the verdict of every claim that speaks of a loss like that of the run."""
     chosen = [claim for claim in CLAIMS.values() if claim.applies(evidence.mixes)]
     return [claim.verdict(evidence) for claim in chosen if (claim.erm and claim.mixing) or not any_loss]

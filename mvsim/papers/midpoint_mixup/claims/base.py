@@ -23,19 +23,7 @@ def resolved_to(evidence: Evidence) -> float:
 
 
 def signs(violations: tuple[int, int], what: str, verdict: Verdict, unclear: int = 0) -> Verdict:
-    """Decide a measured statement about signs, which has no hidden constant: one violation beyond the error of what was measured contradicts it.
-
-    Parameters
-    ----------
-    violations : tuple of int
-        How many there are, and of how many.
-    what : str
-        What is counted, in the plural.
-    verdict : Verdict
-        What was measured.
-    unclear : int
-        How many have no sign within the error; one of them leaves the statement open.
-    """
+    """Decide a measured statement about signs, which has no hidden constant: one violation beyond the error of what was measured contradicts it."""
     violated, of = violations
     status: Status = "contradicted" if violated else "inconclusive" if unclear else "holds"
     open_ones = f", {unclear} without a sign within the error" if unclear else ""

@@ -297,7 +297,6 @@ def _class_pairs(evidence: Evidence, snapshot: Snapshot, y: int, coefficients: n
 
 
 def _product(number: float, log_factor: float) -> float:
-    """Return a number times a factor that may leave the range of doubles."""
     return float(np.sign(number) * exponential(logarithm(abs(number)) + log_factor))
 
 

@@ -53,7 +53,6 @@ def lag_at_escape(evidence: Evidence) -> Verdict:
 
 
 def _by_neuron(evidence: Evidence) -> str:
-    """Say what the ratio of Claim B.17 is for single neurons."""
     ratios, without = [], 0
     for y, escape in enumerate(_escapes(evidence)):
         later = [snapshot for snapshot in evidence.snapshots if snapshot.time >= escape]

@@ -46,20 +46,6 @@ def loser_growth(ratio: np.ndarray, alpha: float, stage: np.ndarray | float = np
         y / y(0) = (1 - a^(2-q) (1 - (x / x(0))^(2-q)))^(-1/(q-2)),
 
     which stays below its limit (1 - a^(2-q))^(-1/(q-2)) for x -> infinity.
-
-    Parameters
-    ----------
-    ratio : numpy.ndarray
-        a, any shape, > 1.
-    alpha : float
-        q > 2.
-    stage : numpy.ndarray or float
-        x / x(0) >= 1.
-
-    Returns
-    -------
-    numpy.ndarray
-        y / y(0), the shape of ``ratio``.
     """
     power = alpha - 2.0
     return (1.0 - ratio**-power * (1.0 - np.asarray(stage) ** -power)) ** (-1.0 / power)

@@ -145,7 +145,6 @@ def _quiet(evidence: Evidence, z: MixedPoints) -> np.ndarray:
 
 
 def _suppositions(evidence: Evidence, snapshot: Snapshot) -> str:
-    """Say how large the constants are that Claim B.2 supposes."""
     own = float(diagnostics.max_correlation(snapshot.c).max()) / evidence.log_k
     off = float(diagnostics.off_diagonal_correlations(snapshot.c).max()) * evidence.parameters.d**0.5 / evidence.log_k
     return f"own correlations up to {own:.3g} log k, off-diagonal ones up to {off:.3g} log k / sqrt d"

@@ -69,7 +69,6 @@ def listed_mixed_points(kernel: Kernel, labels: np.ndarray, c: np.ndarray, first
 
 
 def _reduced(kernel: Kernel, labels: np.ndarray, c: np.ndarray, points: Points) -> MixedPoints:
-    """Reduce the outputs batch by batch."""
     with np.errstate(over="ignore", invalid="ignore"):  # what is wrong is said below
         evaluation = kernel.evaluate(c.reshape(kernel.k, kernel.m, -1), points)
         parts = [_of_outputs(evaluation.outputs(batch), labels[batch.first], labels[batch.second]) for batch in evaluation.batches()]
@@ -91,5 +90,4 @@ def _of_outputs(outputs: np.ndarray, y: np.ndarray, s: np.ndarray) -> tuple[np.n
 
 
 def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return exp(a) / (exp(a) + exp(b))."""
     return np.exp(a - np.logaddexp(a, b))

@@ -180,7 +180,6 @@ class Met:
 
 
 def _outside(value: np.ndarray | float, low: np.ndarray | float, high: np.ndarray | float) -> np.ndarray:
-    """Return how far values lie outside those from low to high."""
     return np.asarray(np.maximum(np.maximum(low - value, value - high), 0.0))
 
 

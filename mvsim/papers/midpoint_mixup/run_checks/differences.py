@@ -8,20 +8,7 @@ import numpy as np
 
 
 def relative_difference(recorded: Any, again: Any, size: Any = None) -> float:
-    """Return the largest of |recorded - again| / |again|, each number relative to its own size.
-
-    Parameters
-    ----------
-    recorded, again : array_like
-        The same shape.
-    size : array_like, optional
-        What differences are relative to instead of ``again``: of a sum whose summands cancel, the size of these.
-
-    Returns
-    -------
-    float
-        0 where both are equal, infinities among them; infinite where only one of them is a number, or differs from 0.
-    """
+    """Return the largest of |recorded - again| / |again|, each number relative to its own size."""
     one, other = np.asarray(recorded, dtype=np.float64), np.asarray(again, dtype=np.float64)
     if (np.isnan(one) != np.isnan(other)).any():
         return float("inf")

@@ -276,17 +276,7 @@ STATEMENTS: tuple[Callable[[FlowRecords], Verdict], ...] = (
 
 
 def gradient_flow(evidence: Evidence) -> list[Verdict]:
-    """Return what there is to say of a run as a gradient flow; of gradient descent, nothing.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-
-    Returns
-    -------
-    list of Verdict
-    """
+    """Return what there is to say of a run as a gradient flow; of gradient descent, nothing."""
     integrator = evidence.run.provenance["integrator"]
     if integrator["name"] not in INTEGRATORS:
         detail = f"its file says that it was stepped by {echo(integrator['name'])}, which is none of {', '.join(INTEGRATORS)}"

@@ -39,7 +39,6 @@ def start(evidence: Evidence) -> Verdict:
 
 
 def _measured_once(dataset: xr.Dataset) -> list[tuple[str, Variable]]:
-    """Return what is measured of the first state alone and was saved."""
     return [(name, variable) for name, variable in variables_of(When.START).items() if name in dataset]
 
 

@@ -145,7 +145,6 @@ def _missing_records(evidence: Evidence) -> int:
 
 
 def _saved_states(evidence: Evidence) -> list[tuple[int, float]]:
-    """Return steps and times of the states that a run with these records saves."""
     dataset, kept, before = evidence.run.dataset, Snapshots(evidence.parameters.k), None
     gaps, entries = dataset["view_gap"].to_numpy(), dataset["entry_step"].to_numpy()
     for step, time, gap in zip(dataset["step"].to_numpy().tolist(), evidence.times.tolist(), gaps, strict=True):

@@ -56,20 +56,7 @@ as they solve no equations; and exponentials that do: that is so where there are
 
 
 def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
-    """Replay a run in parts, and compare.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-    part : float
-        Of the work that a replay may take (`STEPS`, `EXPONENTIALS`).
-
-    Returns
-    -------
-    list of Verdict
-        Nothing for an integrator that is not known.
-    """
+    """Replay a run in parts, and compare."""
     integrator = INTEGRATORS.get(evidence.run.provenance["integrator"]["name"])
     if integrator is None:
         return []

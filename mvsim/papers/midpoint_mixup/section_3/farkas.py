@@ -106,17 +106,7 @@ def float_sums(data: Dataset) -> np.ndarray:
 
 
 def certificate_for(data: Dataset, sums: np.ndarray, classes: Sequence[int]) -> Certificate | None:
-    """Return a valid certificate that the points of some classes give, None if they give none or it cannot be made exact.
-
-    Parameters
-    ----------
-    data : Dataset
-        The points.
-    sums : numpy.ndarray
-        `float_sums` of them.
-    classes : sequence of int
-        The classes, two or more.
-    """
+    """Return a valid certificate that the points of some classes give, None if they give none or it cannot be made exact."""
     from scipy.optimize import linprog
 
     pairs = [(int(i), s) for y in classes for i in np.flatnonzero(data.labels == y) for s in classes if s != y]

@@ -159,7 +159,6 @@ def proposition_3_3(parameters: Parameters, seed: int) -> list[Verdict]:
 
 
 def _kept(sample: Sample, kept: dict[str, Distance]) -> Verdict:
-    """Decide that the least distance over laws is positive."""
     name, least = min(kept.items(), key=lambda item: item[1].eps_0)
     values = ", ".join(f"{law}: {distance.eps_0:.3g} at C = {distance.C:.3g}" for law, distance in kept.items())
     statement = "eps_0 = min over C of J_M(C) - inf J_M > 0 for laws of lambda outside {0, 1/2, 1}, with all other correlations 0: the least"

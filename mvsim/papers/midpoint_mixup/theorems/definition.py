@@ -120,21 +120,7 @@ class Learned:
 
 
 def learned_features(run: Run, draws: int = DRAWS, data: Dataset | None = None) -> Learned:
-    """Test Definition 4.5 on the final network of a run.
-
-    Parameters
-    ----------
-    run : Run
-        A run.
-    draws : int
-        Fresh draws for each class, which come on top of those that the run took at its records: none of these is forgotten.
-    data : Dataset, optional
-        What it was trained on; default what its parameters and seed say.
-
-    Returns
-    -------
-    Learned
-    """
+    """Test Definition 4.5 on the final network of a run."""
     p, c = run.parameters, run.final_correlations
     data = sample_dataset(p, run.seed) if data is None else data
     threshold = entered_B(p, OBJECTIVES[run.method].mixes_with(run.provenance["options"]))

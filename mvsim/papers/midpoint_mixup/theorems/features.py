@@ -90,7 +90,6 @@ class Decision(NamedTuple):
 
 
 def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
-    """Decide the part about features, given what the classes are at the end of the run."""
     times, record = run.dataset["time"].to_numpy(), is_learned(run.dataset["feature_learned"].to_numpy())
     right, bound = classes.right, classes.bound
     measured, possible = float(right.mean()), float((right | classes.open).mean())
@@ -170,7 +169,6 @@ def _part(learned: Learned) -> str:
 
 
 def _percent(shares: np.ndarray) -> str:
-    """Return the range of some shares in per cent."""
     least, most = (f"{100.0 * float(share):.3g}" for share in (shares.min(), shares.max()))
     return f"{least} %" if least == most else f"{least} to {most} %"
 
@@ -183,7 +181,6 @@ def _draws_told(run: Run, learned: Learned) -> list[str]:
 
 
 def _lost_told(learned: Learned, classes: Classes) -> list[str]:
-    """Count the classes that have lost a view."""
     lost = int(learned.lost.any(axis=1).sum())
     while_trained = f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
     return [f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}"] if lost else []

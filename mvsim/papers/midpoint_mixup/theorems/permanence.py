@@ -86,8 +86,6 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
     statement = "the power C of k such that outputs on training points are predicted to keep their order up to t = k^C"
     margin = evidence.least_margin[:, evidence.class_sizes > 0].min(axis=1)
     linear = noise(evidence)
-    if np.isnan(margin[-1]):
-        return not_applicable(name, statement, "the file is of a version that did not record margins")
     if not margin[-1] > 0.0:
         return not_applicable(name, statement, f"the least margin of a training point is {margin[-1]:.4g}: it is not right, and trends tell nothing")
     fitted = trend(evidence, np.stack([margin, linear], axis=1))
@@ -105,16 +103,13 @@ def nothing_undoes_it(evidence: Evidence, theorem: str) -> Verdict:
 
 
 def _extrapolated(moment: Moment) -> str:
-    """Say that a time lies beyond what such predictions were tested on, if it does."""
     return f"; such predictions were tested over {TESTED:g} decades of time only" if moment.is_extrapolated else ""
 
 
 def _too_few(records: int) -> str:
-    """Say why nothing is predicted of a run that has just settled."""
     return f"too short for a prediction: {records} records since things settled, a trend needs {FEWEST}; go on with --resume and a later --t-end"
 
 
 def _reached(evidence: Evidence) -> str:
-    """Say how far the run was followed."""
     end = np.log(max(float(evidence.times[-1]), 1e-300))
     return f"followed to t = 10^{end / np.log(10.0):.3g} = k^{end / evidence.log_k:.3g}"

@@ -121,5 +121,4 @@ def _at_end(evidence: Evidence) -> Predicted:
 
 
 def _window(evidence: Evidence) -> np.ndarray:
-    """Return the records of the last factor `FACTOR` of time."""
     return np.flatnonzero(evidence.times >= evidence.times[-1] / FACTOR)

@@ -1,0 +1,238 @@
+"""The gradient flow c' = -grad J(c), followed from escape to escape.
+
+Most of a run at large k is spent on what nobody asks for: off-diagonal correlations of escaped neurons, which drift against features of other
+classes from kink to kink. They are in balance, and nothing depends on their path. What matters are the times of escapes, the gaps between the views
+of a class, own correlations and outputs; this integrator controls the errors of these, and takes the largest steps that they allow.
+
+- `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
+- `foretold`: the escapes to come, which bound each step;
+- `jump`: one step over most of the time to the next escape, taken back if it does not keep its promise;
+- `growth`: no step is longer than what grows takes to grow.
+
+Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of stiff neurons are made anew at every
+mark, so that a run can be resumed there from correlations, velocities and the past alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mvsim.base.errors import StalledError
+from mvsim.base.options import document_options
+from mvsim.flow.arrays import pack, unpack
+from mvsim.flow.base import State, Visit
+from mvsim.flow.chart import EscapeChart
+from mvsim.flow.flow import added
+from mvsim.flow.flow_integrator import FlowIntegrator
+from mvsim.flow.foretold import Foretold, foretell
+from mvsim.flow.jump import Jump, Jumps
+from mvsim.flow.large_step import LargeSteps, Past, Step
+from mvsim.flow.layout import Layout
+from mvsim.flow.moment import Moment
+from mvsim.flow.stiff_neurons import StiffNeurons
+
+MARK_EVERY = 20
+"""Most steps between two marks."""
+
+MOST_ERROR, SAFETY = 1.5, 0.75
+"""Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
+
+GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 7
+"""Most growth of a step over the one before, and after an equation of so many iterations; after more than the last it becomes a fifth shorter."""
+
+FIRST = 0.1
+"""The first step, as a part of the time to the first escape."""
+
+AFTER_UNSOLVED, LEAST = 0.3, 0.2
+"""Part of its size with which a step is tried again whose equation was not solved, and the least after one that was refused."""
+
+ATTEMPTS = 30
+"""Attempts at a step."""
+
+AFTER_JUMP, AFTER_HALVED = 0.5, 0.02
+"""The step after a jump: part of the time that is left to the escape, and of the jump if it was halved."""
+
+WAIT_AFTER_JUMP, WAIT_AFTER_REFUSAL = 3, 15
+"""Steps before the next jump is tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """All that the next step depends on, besides the state.
+
+    Attributes
+    ----------
+    chart : EscapeChart
+        The coordinates.
+    v : array
+        (n,) velocity.
+    c_before, v_before : array
+        (n,) where the last step began; empty at the start.
+    h_before, h : float
+        Its size, and that of the next step.
+    iterations : int
+        Of the last equation.
+    since : float
+        Time since something last escaped.
+    time_lost : float
+        What the clock has lost to rounding.
+    wait : int
+        Step before which no jump is tried.
+    marked : int
+        Step of the last mark.
+    errors : array
+        (n,) what jumps may have added to the error of each clock, a time.
+    """
+
+    chart: EscapeChart
+    v: np.ndarray
+    c_before: np.ndarray
+    v_before: np.ndarray
+    h_before: float
+    h: float
+    iterations: int
+    since: float
+    time_lost: float
+    wait: int
+    marked: int
+    errors: np.ndarray
+
+
+@document_options
+class EscapeFollower(FlowIntegrator):
+    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled.
+
+    Parameters
+    ----------
+    field : Field
+        What is followed.
+    {options}
+
+    Raises
+    ------
+    UsageError
+        If rtol is out of its domain, or the loss is drawn afresh at every step.
+    """
+
+    name = "escapes"
+    called = "the gradient flow, from escape to escape,"
+    usual = 1e-2
+
+    def is_mark(self, state: State) -> bool:
+        """Whether it is a mark."""
+        return state.memory is None or state.memory.marked == state.step
+
+    def pack(self, memory: Any) -> dict[str, np.ndarray]:
+        """Return the memory as arrays."""
+        return {} if memory is None else pack(memory)
+
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
+        """Return the memory that was packed."""
+        return unpack(Memory, arrays) if "wait" in arrays else None
+
+    def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
+        """Yield every step."""
+        layout = Layout(state.c.shape, self.field.escaping)
+        memory = state.memory
+        if memory is None:
+            state, memory = self._started(state, layout)
+        chart = memory.chart
+        steps, stiff = LargeSteps(self.field, layout, chart, self.rtol), StiffNeurons(self.field, layout, state.c.ravel())
+        jumps = Jumps(steps)
+        now = Moment(chart, state.c.ravel(), memory.v)
+        past = Past(Moment(chart, memory.c_before, memory.v_before), memory.h_before) if memory.c_before.size else None
+        learned = layout.learned(now.c)
+        while state.time < t_end:
+            left, step, since = t_end - state.time, state.step + 1, memory.since
+            if not stiff.is_all_at(now.c):
+                stiff, since = StiffNeurons(self.field, layout, now.c), 0.0
+            told = foretell(layout, stiff, now, past and past.moment, steps.charted, learned)
+            jump = None
+            if past is not None and step > memory.wait:
+                jump = jumps.attempt(stiff, now, past, memory.h, told, learned, state.time, since)
+                if jump is None and jumps.refused:
+                    memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
+            if jump is not None and jump.h < left:
+                end, size, iterations, cut = jump.end, jump.h, HARD, False
+                memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=memory.errors + jump.errors, h=_after_jump(jump, told))
+            else:
+                wanted = min(memory.h, told.longest_step)
+                cut = wanted >= left * (1.0 - 1e-14)
+                try:
+                    taken, size, stiff = self._step(steps, stiff, now, past, min(wanted, left), memory.iterations <= 2, told, learned)
+                except StalledError as error:
+                    raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
+                assert taken.end is not None
+                end, iterations, cut = taken.end, taken.iterations, cut and size >= left * (1.0 - 1e-14)
+                memory = replace(memory, h=_next_size(taken, size))
+            escaped = bool((layout.learned(end.c) != learned).any())
+            past, now, learned = Past(now, size), end, layout.learned(end.c)
+            time, lost = added(state.time, memory.time_lost, size)
+            mark = cut or escaped or jump is not None or step >= memory.marked + MARK_EVERY
+            memory = replace(
+                memory,
+                v=now.v,
+                c_before=past.moment.c,
+                v_before=past.moment.v,
+                h_before=size,
+                iterations=iterations,
+                since=0.0 if escaped else since + size,
+                time_lost=lost,
+                marked=step if mark else memory.marked,
+            )
+            evaluations = state.evaluations + steps.gradients + stiff.gradients
+            state = State(step, t_end if cut else time, now.c.reshape(layout.shape), evaluations, math.nan, math.nan, memory)
+            steps.gradients = stiff.gradients = 0
+            if mark:
+                stiff = StiffNeurons(self.field, layout, now.c)
+            stiff.age += 1
+            yield Visit(state, mark=mark, resumable=mark and not cut)
+
+    def _started(self, state: State, layout: Layout) -> tuple[State, Memory]:
+        """Return the beginning of a trajectory that has no past."""
+        c = state.c.ravel()
+        chart = layout.chart(c)
+        v = -self.field.loss_and_gradient(0, state.c)[1].ravel()
+        now, nothing = Moment(chart, c, v), np.zeros(0)
+        told = foretell(layout, StiffNeurons(self.field, layout, c), now, None, np.isin(np.arange(layout.size), chart.index), layout.learned(c))
+        h = FIRST * min(told.next, float(np.abs(c).max() / max(np.abs(v).max(), 1e-300)) if told.next == np.inf else np.inf)
+        memory = Memory(chart, v, nothing, nothing, 0.0, h, 0, 0.0, 0.0, 0, state.step, np.zeros(layout.size))
+        return replace(state, evaluations=state.evaluations + 1), memory
+
+    def _step(
+        self, steps: LargeSteps, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, told: Foretold, learned: np.ndarray
+    ) -> tuple[Step, float, StiffNeurons]:
+        """Return a step, its size, and the neurons that count as stiff after it."""
+        for attempt in range(ATTEMPTS):
+            step = steps.attempt(stiff, now, past, h, easy and attempt == 0, told, learned)
+            if step.end is not None and step.error <= MOST_ERROR:
+                return step, h, stiff
+            if step.end is not None:
+                h *= max(LEAST, SAFETY * step.error ** (-1.0 / (step.order + 1)))
+            elif step.reached is not None:
+                there = StiffNeurons(self.field, steps.layout, step.reached)
+                there.gradients += stiff.gradients
+                stiff, h = there, 0.9 * h
+            else:
+                stiff.forget()
+                h *= AFTER_UNSOLVED
+        raise StalledError("no step within the tolerance was found")
+
+
+def _next_size(step: Step, size: float) -> float:
+    """Return the size of the next step."""
+    by_error = SAFETY * max(step.error, 1e-10) ** (-1.0 / (step.order + 1))
+    by_iterations = GROWTH if step.iterations < HARD else GROWTH_WHEN_HARD
+    return size * (0.8 if step.iterations > MANY else 1.0) * min(by_iterations, by_error)
+
+
+def _after_jump(jump: Jump, told: Foretold) -> float:
+    """Return the size of the step after a jump."""
+    te = float(told.times.min(initial=np.inf))
+    h = 0.1 * jump.h if te == np.inf else AFTER_JUMP * (te - jump.h)
+    return min(h, AFTER_HALVED * jump.h) if jump.halved else h

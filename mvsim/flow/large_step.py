@@ -1,0 +1,203 @@
+"""One implicit step of backward Euler or the BDF of second order, stiff neurons in their correlations, all others on the chart.
+
+With omega = h / h_before the BDF of second order is
+
+    z1 = (1 + omega)^2 / (1 + 2 omega) z0 - omega^2 / (1 + 2 omega) z_before + gamma z1',     gamma = h (1 + omega) / (1 + 2 omega),
+
+and backward Euler z1 = z0 + h z1'; both are L-stable. For stiff neurons z is c, and the equation is solved (`mvsim.flow.proximal_newton`). All
+others are not stiff and move on the chart at almost constant speed: one fixed-point iteration, started with the speed before the step, is enough. So
+a smooth step takes one whole gradient, in which both are found.
+
+The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
+correlations, relative to the largest of their view; loosely in everything else that is not stiff. Off-diagonal correlations of stiff neurons are in
+balance with noise, to which they relax at once, and are not looked at. Backward Euler conserves the integral of a force that relaxes linearly, so
+that clocks stay right also through a transient that is resolved badly.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.base.errors import DivergedError
+from mvsim.flow.base import Field
+from mvsim.flow.chart import EscapeChart
+from mvsim.flow.foretold import Foretold
+from mvsim.flow.growth import outruns_growth
+from mvsim.flow.interface import Motion
+from mvsim.flow.layout import Layout
+from mvsim.flow.moment import Moment
+from mvsim.flow.proximal_newton import Accuracy, minimise
+from mvsim.flow.stiff_neurons import StiffNeurons
+
+LARGEST_RATIO = 2.4
+"""h / h_before up to which the formula of second order is stable."""
+
+SOLVED = 1.0
+"""Part of the tolerance to which the equation of a step is solved, in units of the field."""
+
+OWN, OTHERS = 3.0, 5.0
+"""Errors that own correlations of stiff neurons, and those that are neither own nor on the chart, may have, in tolerances."""
+
+LOOSE = 30.0
+"""The same for clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
+
+EARLY = 0.02
+"""Part of its threshold from which on an own correlation of a stiff neuron that rises is resolved relative to the time until it escapes."""
+
+MOVES = 0.05
+"""Part of its threshold by which a correlation of a stiff neuron has to move for its growth to count."""
+
+REFUSED, OUTGROWN = 50.0, 6.0
+"""Error of a step that passes over a threshold, and of one that is longer than what grows takes to grow."""
+
+
+class Past(NamedTuple):
+    """The step before: where it began, and its size."""
+
+    moment: Moment
+    h: float
+
+
+class Step(NamedTuple):
+    """An attempt at a step.
+
+    Attributes
+    ----------
+    end : Moment, optional
+        Where it ends, if its equation was solved.
+    iterations : int
+        Of the equation.
+    error : float
+        In tolerances.
+    order : int
+        1 or 2.
+    reached : numpy.ndarray, optional
+        Where stiff neurons have to be told apart anew, as the others have moved too far since they were.
+    """
+
+    end: Moment | None
+    iterations: int = 0
+    error: float = 0.0
+    order: int = 1
+    reached: np.ndarray | None = None
+
+
+class LargeSteps:
+    """Makes attempts.
+
+    Parameters
+    ----------
+    field, layout, chart
+        What is stepped.
+    tolerance : float
+        Relative error of the time to an escape that one step may make.
+    """
+
+    def __init__(self, field: Field, layout: Layout, chart: EscapeChart, tolerance: float) -> None:
+        self.field, self.layout, self.chart, self.tolerance = field, layout, chart, tolerance
+        self.charted = np.zeros(layout.size, bool)
+        self.charted[chart.index] = True
+        self.gradients = 0
+
+    def gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return J and its gradient (n,)."""
+        self.gradients += 1
+        loss, gradient = self.field.loss_and_gradient(0, c.reshape(self.layout.shape))
+        return loss, gradient.ravel()
+
+    def accuracy(self, stiff: StiffNeurons, c: np.ndarray) -> Accuracy:
+        """Return how accurately equations of stiff neurons are solved at c."""
+        unit = self.field.units(c.reshape(self.layout.shape)).step.ravel()[stiff.index]
+        return Accuracy(unit, SOLVED * self.tolerance, self.layout.is_own[stiff.index], 0.1 * OWN * self.tolerance)
+
+    def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, told: Foretold, learned: np.ndarray) -> Step:
+        """Try a step of size h; ``easy`` says that the last equations took few iterations."""
+        omega = h / past.h if past is not None else np.inf
+        if past is not None and omega <= LARGEST_RATIO:
+            order, gamma = 2, h * (1.0 + omega) / (1.0 + 2.0 * omega)
+            one, other = (1.0 + omega) ** 2 / (1.0 + 2.0 * omega), omega**2 / (1.0 + 2.0 * omega)
+            target, target_u = one * now.c - other * past.moment.c, one * now.u - other * past.moment.u
+        else:
+            order, gamma, target, target_u = 1, h, now.c, now.u
+        c = np.asarray(self.chart.to_c(target_u + gamma * now.w))
+        iterations, S = 0, stiff.index
+        if S.size:
+            x = now.c[S] + (min(omega, 1.0) * (now.c[S] - past.moment.c[S]) if past is not None and easy else 0.0)
+            accuracy, c[S] = self.accuracy(stiff, now.c), x
+            try:
+                first = self.gradient(c) if easy and stiff.is_known else None
+                d = np.zeros_like(x)
+                if first is not None:
+                    d = -stiff.solve(x - target[S] + gamma * first[1][S], gamma)
+                if first is None or not accuracy.allows(d, stiff.doubt(gamma)):
+                    solution = minimise(stiff, c, x + d, target[S], gamma, accuracy)
+                    if not solution.solved:
+                        return Step(None, iterations=solution.iterations)
+                    c[S], iterations, first = solution.x, solution.iterations, None
+                _, gradient = first or self.gradient(c)
+                d = -stiff.solve(c[S] - target[S] + gamma * gradient[S], gamma)
+            except (DivergedError, np.linalg.LinAlgError):
+                return Step(None)
+            if not accuracy.size(d) < 10.0 * accuracy.rms:  # the others have moved since the stiff ones were told apart
+                return Step(None, reached=c)
+            c[S] += d
+        else:
+            try:
+                _, gradient = self.gradient(c)
+            except DivergedError:
+                return Step(None)
+        speed = -self.chart.slope(c) * gradient
+        c = np.where(stiff.mask, c, self.chart.to_c(target_u + gamma * speed))
+        end = Moment(self.chart, c, np.where(stiff.mask, (c - target) / gamma, speed / self.chart.slope(c)))
+        return Step(end, iterations, self.error_of(stiff, now, past if order == 2 else None, end, h, told, learned), order)
+
+    def error_of(self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, told: Foretold, learned: np.ndarray) -> float:
+        """Return the error of a step in tolerances; `past` for the formula of second order.
+
+        Its error is h^2 (h + h') / (3 (2 h + h')) times the second difference of the velocity, that of backward Euler h / 2 times the first one.
+        """
+        layout, b = self.layout, self.layout.threshold
+
+        def local(new: np.ndarray, old: np.ndarray, older: np.ndarray | None) -> np.ndarray:
+            if past is None or older is None:
+                return np.abs(0.5 * h * (new - old))
+            before = past.h
+            return np.abs(h * h * (h + before) / (3.0 * (2.0 * h + before)) * ((new - old) / h - (old - older) / before))
+
+        waiting = self.chart.index[(now.u < b)[self.chart.index] & ~stiff.mask[self.chart.index]]
+        on_chart = local(end.w[waiting], now.w[waiting], None if past is None else past.moment.w[waiting])
+        hardly = (layout.is_own & learned[layout.view])[waiting] | (
+            end.u[waiting] + 10.0 * min(told.next, 1e300) * np.maximum(end.w[waiting], 0.0) < b[waiting]
+        )
+        errors = [on_chart / (np.abs(end.u[waiting]) + b[waiting]) / np.where(hardly, LOOSE, 1.0)]
+        if (now.u[waiting] < -b[waiting]).any() and ((now.u[waiting] < -b[waiting]) & (end.u[waiting] > b[waiting])).any():
+            return REFUSED
+
+        error = local(end.v, now.v, None if past is None else past.moment.v)
+        scale = 0.1 * layout.largest_of_neurons(end.c)
+        dormant = np.flatnonzero(~stiff.mask & ~self.charted)
+        errors.append(error[dormant] / np.maximum(scale[dormant], 1e-300) / OTHERS)
+        by_law = told.index[~told.is_free & (told.times < 10.0 * told.next) & (layout.is_own | ~stiff.mask)[told.index]]
+        rising = layout.is_own & stiff.mask & ~learned[layout.view] & (end.c > EARLY * b) & (end.v > 0.0)
+        by_law = np.union1d(by_law, np.flatnonzero(rising))
+        by_law = by_law[end.c[by_law] < b[by_law]]
+        law = layout.law(by_law)
+        errors.append(
+            error[by_law] * law.slope(end.c[by_law]) / (np.abs(law.to_y(end.c[by_law])) + b[by_law]) / np.where(stiff.mask[by_law], OWN, 1.0)
+        )
+        own = np.flatnonzero(layout.is_own & stiff.mask)
+        own = own[np.maximum(now.c[own], end.c[own]) > -2.0 * b[own]]
+        errors.append(error[own] / np.maximum(layout.largest_own(end.c)[layout.view[own]], b[own]) / OWN)
+        if self.outgrown(stiff, now, end, h, learned):
+            return OUTGROWN
+        return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance
+
+    def outgrown(self, stiff: StiffNeurons, now: Moment, end: Moment, h: float, learned: np.ndarray) -> bool:
+        """Whether it is longer than the growth time of a correlation of a stiff neuron, in a class in which a view is still to escape."""
+        layout = self.layout
+        some = np.flatnonzero(stiff.mask & layout.is_open(learned))
+        some = some[(np.maximum(now.c, end.c)[some] > 0.0) & (np.minimum(now.c, end.c)[some] < 2.0 * layout.threshold[some])]
+        before, after = (Motion(at.c[some], at.v[some]) for at in (now, end))
+        return outruns_growth(h, before, after, MOVES * layout.threshold[some])

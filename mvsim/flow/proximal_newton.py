@@ -1,0 +1,157 @@
+"""The equation of an implicit step, x + gamma grad J(x) = c~, by a damped Newton that copes with kinks.
+
+Its solution is a stationary point of the proximal objective
+
+    Phi(x) = J(x) + |x - c~|^2 / (2 gamma),
+
+and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
+flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
+activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
+half as large, and the Hessian, an arrow matrix that costs two or three gradients, is made anew at every iterate at which Newton is slow.
+Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
+arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor.
+Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solves equations that
+secants of single coordinates, Anderson's mixing and averaged Hessians do not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mvsim.base.errors import DivergedError
+from mvsim.flow.stiff_neurons import NEAR_GAMMA, StiffNeurons
+
+LARGEST_OF_ALL = 30.0
+"""Most that a single correlation may still be wrong, in parts of what all may be in the mean square."""
+
+SECANTS = 4
+"""Changes of the gradient that are remembered within one equation."""
+
+HALVINGS, SHORTER = 8, 0.35
+"""Attempts at one iterate, and by what they become shorter."""
+
+
+class Accuracy(NamedTuple):
+    """When an equation is solved.
+
+    Attributes
+    ----------
+    unit : numpy.ndarray
+        (s,) the change of each correlation that counts as 1.
+    rms : float
+        How large the mean square of the last correction may be.
+    own : numpy.ndarray
+        (s,) bool: the own correlations.
+    own_error : float
+        Largest error that they may have after the last correction.
+    iterations : int
+        Most of them.
+    slow : float
+        Factor by which a correction has to be smaller than the last, else the Hessian is made anew.
+    """
+
+    unit: np.ndarray
+    rms: float
+    own: np.ndarray
+    own_error: float
+    iterations: int = 12
+    slow: float = 0.8
+
+    def size(self, correction: np.ndarray) -> float:
+        """Return the root mean square of a correction."""
+        return float(np.sqrt(np.mean((correction / self.unit) ** 2)))
+
+    def allows(self, correction: np.ndarray, doubt: float) -> bool:
+        """Whether what a correction leaves is small enough, if it is wrong by the part ``doubt`` of itself."""
+        parts = np.abs(correction / self.unit)
+        own = float(parts[self.own].max(initial=0.0)) * doubt
+        return self.size(correction) <= self.rms and float(parts.max()) <= LARGEST_OF_ALL * self.rms and own <= self.own_error
+
+
+class Solution(NamedTuple):
+    """The end of an iteration: x (s,), how many iterations it took, and whether it is accurate enough."""
+
+    x: np.ndarray
+    iterations: int
+    solved: bool
+
+
+def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarray, gamma: float, accuracy: Accuracy) -> Solution:
+    """Descend Phi.
+
+    Parameters
+    ----------
+    stiff : StiffNeurons
+        J, and its Hessian so far.
+    c : numpy.ndarray
+        (n,) all other correlations, for the Hessian.
+    x, target : numpy.ndarray
+        (s,) the start and c~.
+    gamma : float
+        Weight of the gradient.
+    accuracy : Accuracy
+        When to stop.
+    """
+
+    def evaluated(x: np.ndarray) -> tuple[float, np.ndarray]:
+        try:
+            loss, gradient = stiff.loss_and_gradient(x)
+        except DivergedError:
+            return np.inf, np.full_like(x, np.nan)
+        away = x - target
+        return loss + float(away @ away) / (2.0 * gamma), away + gamma * gradient
+
+    secants: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def correction(r: np.ndarray, near: float = NEAR_GAMMA) -> np.ndarray:
+        """Return -B r, where B starts as (I + gamma H)^-1 and takes in each secant as in the BFGS method."""
+        q, parts = r.copy(), []
+        for s, y in reversed(secants):
+            parts.append(float(s @ q) / float(s @ y))
+            q -= parts[-1] * y
+        q = stiff.solve(q, gamma, near)
+        for (s, y), part in zip(secants, reversed(parts), strict=True):
+            q += (part - float(y @ q) / float(s @ y)) * s
+        return -q
+
+    def learn(s: np.ndarray, y: np.ndarray) -> None:
+        if float(s @ y) > 1e-4 * float(s @ s):
+            secants.append((s, y))
+            del secants[:-SECANTS]
+
+    fresh = not stiff.is_known
+    if fresh:
+        stiff.linearise(c, x)
+    phi, r = evaluated(x)
+    d = correction(r)
+    for iteration in range(1, accuracy.iterations + 1):
+        size = accuracy.size(d)
+        if not np.isfinite(size):
+            return Solution(x, iteration, False)
+        if accuracy.allows(d, stiff.doubt(gamma)):
+            return Solution(x + d, iteration, True)
+        step = d
+        for _ in range(HALVINGS):
+            x_next = x + step
+            phi_next, r_next = evaluated(x_next)
+            d_next = -stiff.solve(r_next, gamma)
+            size_next = accuracy.size(d_next)
+            if np.isfinite(phi_next) and (phi_next <= phi + 1e-13 * abs(phi) or size_next < 0.5 * size):
+                break
+            if fresh or not np.isfinite(phi_next):
+                step = SHORTER * step
+            else:
+                stiff.linearise(c, x)
+                fresh, step = True, -stiff.solve(r, gamma)
+                size = accuracy.size(step)
+        else:
+            return Solution(x, iteration, False)
+        learn(x_next - x, r_next - r)
+        x, phi, r, fresh = x_next, phi_next, r_next, False
+        d = correction(r, 0.05 if size_next > 0.1 * size else NEAR_GAMMA)
+        if accuracy.size(d) > max(accuracy.slow * size, accuracy.rms):
+            stiff.linearise(c, x)
+            fresh, d = True, correction(r)
+    return Solution(x, accuracy.iterations, False)

@@ -1,0 +1,95 @@
+"""The integrator that follows escapes, against the flow and against itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import mvsim
+from mvsim.flow import EscapeFollower, Field, GradientFlow, Integrator, State, Visit
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.multi_view.objectives import Objective
+from mvsim.runs.recording.entries import EscapeLog
+from mvsim.runs.simulation.field import field_of
+
+PARAMETERS = mvsim.Parameters(k=4)
+UNTIL = 1.4e6
+"""Two classes of four have escaped by then, with both views."""
+
+
+@pytest.fixture(scope="module")
+def objective() -> Objective:
+    return mvsim.objective("midpoint", PARAMETERS, mvsim.sample_dataset(PARAMETERS, 0), threads=1)
+
+
+@pytest.fixture(scope="module")
+def field(objective: Objective) -> Field:
+    return field_of(objective)
+
+
+@pytest.fixture(scope="module")
+def visits(field: Field) -> list[Visit]:
+    return list(EscapeFollower(field).trajectory(_start(), UNTIL))
+
+
+def _start() -> State:
+    return State(0, 0.0, mvsim.initial_correlations(PARAMETERS, 0))
+
+
+def _escapes(objective: Objective, start: State, visits: Iterator[Visit]) -> np.ndarray:
+    """Return (k, V): when the first neuron of every view escapes, inf if none does."""
+    log = EscapeLog.started(own_correlations(start.c), objective.linear_from)
+    for visit in visits:
+        log.observe(start, visit.state)
+        start = visit.state
+    return np.asarray(np.where(np.isnan(log.time), np.inf, log.time).min(axis=1))
+
+
+def _close(times: np.ndarray, reference: np.ndarray) -> None:
+    escaped = np.isfinite(reference)
+    assert (np.isfinite(times) == escaped).all()
+    assert (np.argsort(times[escaped]) == np.argsort(reference[escaped])).all()
+    np.testing.assert_allclose(times[escaped], reference[escaped], rtol=0.02)
+    both = escaped.all(axis=1)
+    np.testing.assert_allclose(times[both, 1] - times[both, 0], reference[both, 1] - reference[both, 0], rtol=0.1)
+
+
+def test_escapes_gaps_and_end_are_those_of_the_flow(field: Field, objective: Objective, visits: list[Visit]) -> None:
+    reference = list(GradientFlow(field, 1e-5).trajectory(_start(), UNTIL))
+    times = _escapes(objective, _start(), iter(reference))
+    assert np.isfinite(times).sum() == 4
+    _close(_escapes(objective, _start(), iter(visits)), times)
+    outputs, expected = objective.outputs(visits[-1].state.c), objective.outputs(reference[-1].state.c)
+    np.testing.assert_allclose(outputs, expected, rtol=0.01, atol=0.01)
+    assert visits[-1].state.evaluations < 0.5 * reference[-1].state.evaluations
+
+
+def test_goes_on_from_what_was_saved_bit_for_bit(field: Field, visits: list[Visit]) -> None:
+    integrator: Integrator = EscapeFollower(field)
+    resumable = [visit.state for visit in visits if visit.resumable]
+    saved = resumable[len(resumable) // 2]
+    packed = integrator.pack(saved.memory)
+    state = State(saved.step, saved.time, saved.c.copy(), saved.evaluations, np.nan, np.nan, integrator.unpack(packed))
+    after = list(EscapeFollower(field).trajectory(state, UNTIL))
+    expected = [visit for visit in visits if visit.state.step > saved.step]
+    assert [visit.state.time for visit in after] == [visit.state.time for visit in expected]
+    assert [visit.state.evaluations for visit in after] == [visit.state.evaluations for visit in expected]
+    assert all((one.state.c == other.state.c).all() for one, other in zip(after, expected, strict=True))
+
+
+def test_a_start_without_the_past_has_the_same_escapes(field: Field, objective: Objective, visits: list[Visit]) -> None:
+    times = _escapes(objective, _start(), iter(visits))
+    middle = next(visit.state for visit in visits if visit.state.time > times[np.isfinite(times)].min() + 5e3)
+    anew = State(middle.step, middle.time, middle.c)
+    after = _escapes(objective, anew, EscapeFollower(field).trajectory(anew, UNTIL))
+    later = np.isfinite(times) & (times > middle.time)
+    assert later.any()
+    np.testing.assert_allclose(after[later], times[later], rtol=0.02)
+
+
+def test_a_time_to_end_at_is_met(visits: list[Visit]) -> None:
+    assert visits[-1].state.time == UNTIL
+    assert visits[-1].mark
+    assert not visits[-1].resumable
