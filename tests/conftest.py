@@ -97,7 +97,7 @@ def pytest_xdist_make_scheduler(config, log):
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
-            return "kernels" if file.startswith(("tests/kernels/", "tests/objectives/")) else file
+            return "kernels" if file.startswith(("tests/multi_view/kernels/", "tests/multi_view/objectives/")) else file
 
     config.option.loadscopereorder = False  # as they were collected, not by their number
     return Scheduling(config, log)

@@ -15,8 +15,11 @@ from numpy.typing import ArrayLike
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import NotFiniteError, UsageError
 
+DEEPEST = 16
+"""Levels of lists and tables that an option can have; what is deeper is left as it is, and refused by whoever checks it."""
 
-def plain(value: Any) -> Any:
+
+def plain(value: Any, level: int = 0) -> Any:
     """Return a value, also within lists and tables, in types of Python itself: not NumPy's, of an Enum, or subclasses of str, int and float."""
     if isinstance(value, enum.Enum):
         return plain(value.value)
@@ -30,8 +33,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         return value.tolist()
     if isinstance(value, Mapping):
-        return {plain(name): plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if type(value) in (list, tuple, range) else value
+        return {plain(name): plain(one, level + 1) for name, one in value.items()} if level < DEEPEST else value
+    return [plain(one, level + 1) for one in value] if type(value) in (list, tuple, range) and level < DEEPEST else value
 
 
 def check_kind(name: str, value: Any, kind: Any, allowed: str) -> Any:

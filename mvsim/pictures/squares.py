@@ -56,11 +56,8 @@ def _escapes(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], ND
     """Return when neurons escaped and when that was predicted, which of them are the first of their class, and how many were not predicted.
 
     The prediction is of a growth that never slows down, which ends soon after any threshold has been passed. So it is compared with the escape,
-    where a neuron becomes linear. It enters B_{y,l} later, under Midpoint Mixup much later. Files of earlier versions do not have escapes.
+    where a neuron becomes linear. It enters B_{y,l} later, under Midpoint Mixup much later.
     """
-    if "escape_time" not in shown.run.dataset:
-        nothing = np.array([])
-        return nothing, nothing, nothing.astype(bool), 0
     measured, predicted = shown.of_classes("escape_time"), shown.of_classes("predicted_entry_time")
     escaped = np.isfinite(measured) & (measured > 0)
     both = escaped & np.isfinite(predicted)

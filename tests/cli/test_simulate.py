@@ -10,7 +10,7 @@ from example_run import assert_same_bits
 import mvsim as package
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.objectives import OBJECTIVES
-from mvsim.multi_view.parameters import Parameters
+from mvsim.multi_view.parameters import Parameters, dimension
 
 
 def test_default_file_name_is_told(mvsim, tiny, tmp_path):
@@ -119,7 +119,7 @@ def test_r0_stands_for_d(mvsim):
     def file(*words):
         return json.loads(mvsim("simulate", "--k", "3", "--N", "60", "--quiet", "--dry-run", "--json", *words).out)["file"]
 
-    assert file("--r0", "0.2") == file("--d", str(package.parameters.dimension(0.2, 3, 1 / 3)))
+    assert file("--r0", "0.2") == file("--d", str(dimension(0.2, 3, 1 / 3)))
     assert "each follows from the other" in mvsim("simulate", "--k", "3", "--r0", "0.2", "--d", "400").err
     assert "literal regime has d = k^20" in mvsim("simulate", "--k", "3", "--r0", "0.2", "--regime", "literal").err
 

@@ -513,6 +513,7 @@ def test_every_number_that_a_flow_carries_comes_back_from_what_was_packed():
         "error": 3e-6,
         "linearised_clock": 2.5e-7,
         "unsolved": 17,
+        "form_hessian": True,
         "exact": True,
         "clock": 6.5e4,
     }

@@ -146,7 +146,7 @@ _SIMULATE = {
     "method": "erm", "seed": 0,
     "integrator": "flow", "rtol": 1e-3, "t_end": 5.0, "settled_factor": 10.0, "out": None, "resume": False,
     "force": False,
-    "backend": "auto", "threads": 1, "n_test": 2, "checkpoint_seconds": 10.0, "data": None,
+    "backend": "auto", "threads": 1, "n_test": 2, "checkpoint_seconds": 10.0, "data": None, "weight_decay": 0.0, "label_smoothing": 0.0,
 }  # fmt: skip
 FUNCTIONS: dict[str, Function] = {
     "Parameters": Function(mvsim.Parameters, lambda: {"k": 3, **{n: v for n, v in parameters().model_dump().items() if n != "k"}}),

@@ -11,6 +11,7 @@ from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
 from mvsim.flow import INTEGRATORS
+from mvsim.losses import LOSSES
 from mvsim.multi_view.objectives import OBJECTIVES
 
 SMALL = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None))
@@ -74,6 +75,9 @@ OPTIONS = {
     "nodes": _integer("1", "3", bad=("0", "1001")),
     "pairs": _integer("1", "5", bad=("0", "1000001")),
     "redraw": _choice("once", "each step"),
+    "loss": _choice(*LOSSES),
+    "weight-decay": _float("0", "1e-3", bad=("-1", "inf")),
+    "label-smoothing": _float("0", "0.1", "1", bad=("-0.1", "1.1", "inf")),
     "backend": Option(tuple(RUNNABLE), (*BAD["choice"], *MISSING)),
     "threads": _integer("1", "2", bad=("0",)),
     "n-test": _integer("1", "3", bad=("0", "1000001")),

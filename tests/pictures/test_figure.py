@@ -1,7 +1,6 @@
 """The picture of runs: what it shows, for any number of runs and records."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -477,13 +476,6 @@ def test_escapes_are_drawn_against_what_was_predicted():
     there = np.isfinite(measured)
     assert sorted(map(tuple, dots)) == sorted(zip(predicted[there], measured[there], strict=True))
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlim()) == ("log", "log", axes.get_ylim())
-
-
-def test_a_run_that_kept_no_escapes_has_no_such_panel():
-    run = synthetic_run("erm", k=4)
-    older = replace(run, dataset=run.dataset.drop_vars("escape_time"))
-    assert escapes.is_empty(Shown(older))
-    assert not escapes.is_empty(Shown(run))
 
 
 def test_what_was_predicted_far_away_stands_at_the_edge():

@@ -216,5 +216,5 @@ def test_a_cell_is_asked_for_by_an_integer(tmp_path):
     for index in (4, -1, "1", None, 1.0):
         with pytest.raises(UsageError, match=r"^index=.*: must be an integer from 0 to 3"):
             runs.run(index)
-    with pytest.raises(UsageError, match=r"^tell=3: must be a function"):
+    with pytest.raises(UsageError, match=r"^notice=3: must be a function or None"):
         open_sweep(tmp_path / "runs", 3)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mvsim.multi_view.kernels.jit.compiling import on_compilation
-
 
 class Progress(Protocol):
     """What `mvsim.simulate` tells a display; see `mvsim.cli.progress` for two."""
@@ -67,6 +65,8 @@ def announce_compilation(progress: Progress, info: dict[str, Any]) -> Iterator[C
         slow.cancel()
         say(False, starts)
         stepping.set()
+
+    from mvsim.multi_view.kernels.jit.compiling import on_compilation  # numba is slow to import
 
     slow.daemon = True
     slow.start()

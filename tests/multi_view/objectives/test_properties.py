@@ -156,7 +156,7 @@ def test_on_copies_of_one_point_mixing_is_erm(name, problem, copies):
 def test_dead_neurons_stay_dead(name, problem, seed):
     """A neuron whose pre-activation is <= 0 on every patch has gradient and curvature exactly 0, and so never moves."""
     problem = problems.with_data(problem, mvsim.Dataset.from_patches(problem.data.labels, np.abs(problem.data.to_patches())))
-    check_dead(name, problem, seed)
+    check_dead(name, READABLE, problem, seed)
 
 
 @every_objective

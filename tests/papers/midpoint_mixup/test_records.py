@@ -140,14 +140,6 @@ def test_another_seed_is_found(run):
     assert "Records (recomputed)" in failing(Run(run.dataset, run.provenance | {"seed": 1}))
 
 
-def test_files_without_margins_of_points_hold_all_the_same(erm):
-    """Versions that did not record them; and a run of such a version that goes on, which has them from there on."""
-    some = erm.dataset["margin_min"].to_numpy().copy()
-    some[:40] = np.nan
-    for dataset in (erm.dataset.drop_vars("margin_min"), erm.dataset.assign(margin_min=(erm.dataset["margin_min"].dims, some))):
-        assert failing(Run(dataset, erm.provenance)) == set()
-
-
 def test_a_value_that_was_not_recorded_is_a_difference():
     assert relative_difference([1.0, np.nan], [1.0, 2.0]) == np.inf
     assert relative_difference([1.0, np.nan, np.inf], [1.1, np.nan, np.inf]) == pytest.approx(0.1 / 1.1)

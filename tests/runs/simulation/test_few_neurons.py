@@ -11,7 +11,7 @@ from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
 from mvsim.flow import Groups
-from mvsim.multi_view.objectives import base as objectives
+from mvsim.multi_view import thresholds
 from mvsim.multi_view.objectives.scales import Scales
 from mvsim.runs.simulation.few_neurons import SOON, name_of
 from mvsim.runs.simulation.field import field_of
@@ -219,5 +219,5 @@ def test_most_neurons_can_rest_at_the_start_with_the_r0_of_0_3_at_k_50(monkeypat
 
     assert p.r0 == pytest.approx(0.3, rel=1e-3)
     assert most_of_a_class() <= 5
-    monkeypatch.setattr(objectives, "STIFF", 0.3)
+    monkeypatch.setattr(thresholds, "STIFF", 0.3)
     assert most_of_a_class() == 42

@@ -75,7 +75,7 @@ def test_an_integrator_and_a_method_that_are_added_can_be_asked_for_everywhere(t
     assert process.returncode == 0, process.stderr
     answer = json.loads(process.stdout)
     shown = answer["help"][1]
-    assert "[choices: flow, gd, damped]" in shown
+    assert "[choices: flow, escapes, gd, damped]" in shown
     assert "[choices: erm, midpoint, mixup, sharp]" in shown
     assert answer["made"][0] == 0
     assert answer["provenance"]["integrator"] == {"name": "damped", "damping": 0.5, "t_end": 3.0, "settled_factor": 10.0}

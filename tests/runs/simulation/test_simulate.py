@@ -109,7 +109,7 @@ def test_the_readable_kernel_serves_the_test_of_feature_learning_too(noise, monk
     def compiled(*arguments):
         raise AssertionError("a compiled kernel")
 
-    for name in ("shared_noise.kernel.SharedNoiseKernel", "any_patches.kernel.AnyPatchesKernel"):
+    for name in ("shared_noise.shared_noise_kernel.SharedNoiseKernel", "any_patches.any_patches_kernel.AnyPatchesKernel"):
         monkeypatch.setattr(f"mvsim.multi_view.kernels.{name}", compiled)
     p = mvsim.Parameters(k=2, N=3, noise=noise)
     mvsim.simulate(p, "erm", backend="numpy", integrator="gd", t_end=1.0, eta=1.0, n_test=2)

@@ -65,14 +65,15 @@ class Replayed(NamedTuple):
 def replayed_within(replays: Sequence[Replay], budget: Budget) -> list[Replay]:
     """Replay what a budget allows, and return what was begun.
 
-    First each goes to its first point, then each, in the same order, on to its last one. The first goes to its first point in any case.
+    First each goes to its first point, then each on to its last one: the one that leads to the end of the run first, the others in the same order.
+    The first goes to its first point in any case.
     """
     begun: list[Replay] = []
     for replay in replays:
         if budget.is_left or not begun:
             replay.go_on(1, budget)
             begun.append(replay)
-    for replay in begun:
+    for replay in sorted(begun, key=lambda replay: replay.stretch.end is None):
         replay.go_on(len(replay.stretch.steps), budget)
     return begun
 

@@ -50,7 +50,7 @@ MARGIN = 20.0
 """Most difference of a least margin from the replay, over 1 + |margin|, in units of rtol: a margin is a difference of two outputs, and the flow
 is to get each of them right to 10 rtol (study `flow_accuracy`)."""
 
-STEPS, STEPS_OF_DESCENT, EXPONENTIALS = 1200, 20_000, 1.25e9
+STEPS, STEPS_OF_DESCENT, EXPONENTIALS = 2000, 20_000, 2e9
 """Steps of a replay that take all of its time, whatever a gradient takes: that is so where there are few points; of gradient descent there are more,
 as they solve no equations; and exponentials that do: that is so where there are many pairs of points."""
 
