@@ -44,7 +44,7 @@ class LossSum(WholeSum, Protocol):
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
-        Where a class has fewer, -1 stands in their place: what is told there is ignored, and the gradient is 0. The function serves until another
+        Where a class has fewer, -1 stands in their place: correlations there are ignored, and the gradient is 0. The function serves until another
         one is asked for.
         """
 
@@ -72,12 +72,12 @@ def without_neurons(c: np.ndarray, neurons: np.ndarray) -> np.ndarray:
 
 
 def ignoring_absent(of_all: NeuronSum, neurons: np.ndarray) -> NeuronSum:
-    """Return a sum as a function of neurons (k, E) with 0 for what is told where -1 stands, and for the gradient there."""
-    told = (neurons >= 0)[:, :, None]
+    """Return a sum as a function of neurons (k, E) with 0 for correlations and gradient where -1 stands."""
+    present = (neurons >= 0)[:, :, None]
 
     def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-        loss, gradient = of_all(np.where(told, moving, 0.0))
-        return loss, np.where(told, gradient, 0.0)
+        loss, gradient = of_all(np.where(present, moving, 0.0))
+        return loss, np.where(present, gradient, 0.0)
 
     return loss_and_gradient
 

@@ -125,8 +125,8 @@ NEURONS = {
 def test_the_sum_as_a_function_of_some_neurons_is_that_of_all(entry, noise, name, alpha, points, loss, neurons):
     _, _, c, v = problem(noise)
     tested, which, arguments = kernel(entry, noise, name, alpha), NEURONS[neurons], (POINTS[points], LOSSES[loss]())
-    place, told = (np.arange(3)[:, None], which), which >= 0
-    classes, slots = np.nonzero(told)
+    place, present = (np.arange(3)[:, None], which), which >= 0
+    classes, slots = np.nonzero(present)
     of_neurons = tested.of_neurons(c, which, *arguments)
     for moved in (c, c + v):
         everywhere = c.copy()
@@ -134,7 +134,7 @@ def test_the_sum_as_a_function_of_some_neurons_is_that_of_all(entry, noise, name
         value, gradient = tested.loss_and_gradient(everywhere, *arguments)
         found = of_neurons(moved.reshape(3, 2, -1)[place])
         assert_close(found[0], value, ROUNDOFF)
-        expected = np.where(told[:, :, None], gradient.reshape(3, 2, -1)[place], 0.0)
+        expected = np.where(present[:, :, None], gradient.reshape(3, 2, -1)[place], 0.0)
         assert_close(found[1], expected, ROUNDOFF, scale=np.abs(gradient).max())
 
 

@@ -72,7 +72,7 @@ class Columns(NamedTuple):
     Attributes
     ----------
     rows : numpy.ndarray
-        (w,) places of the neurons among those that are told, (k E,), level by level and in each by column.
+        (w,) places of the neurons among the moving ones, (k E,), level by level and in each by column.
     level_start : numpy.ndarray
         (levels + 1,) ranges of ``rows``.
     of_label : numpy.ndarray

@@ -29,7 +29,7 @@ class OneClass(NamedTuple):
     Attributes
     ----------
     rows : numpy.ndarray
-        (E,) places of the neurons among those that are told.
+        (E,) places of the neurons among the moving ones, (k E,).
     U, terms : numpy.ndarray
         (G, N), (B + E,): values of the other neurons of the class.
     U_target, term_target : numpy.ndarray
