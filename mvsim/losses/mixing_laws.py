@@ -63,18 +63,10 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
 
 @dataclass(frozen=True)
 class MixingLaw:
-    """A law of lambda on [0, 1], by quadrature and by drawing from it.
+    """A law of lambda on [0, 1], by quadrature and by drawing from it."""
 
-    Attributes
-    ----------
-    distribution : scipy.stats frozen distribution or float
-        A float is a point mass.
-    nodes : int
-        Quadrature nodes of a continuous law.
-    """
-
-    distribution: Any
-    nodes: int = DEFAULT_NODES
+    distribution: Any  # A float is a point mass
+    nodes: int = DEFAULT_NODES  # Quadrature nodes of a continuous law
 
     def __post_init__(self) -> None:
         check_integer("nodes", self.nodes, 1, most=MOST_NODES)

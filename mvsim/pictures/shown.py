@@ -22,18 +22,10 @@ from mvsim.runs.run import Run
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A run in a picture.
-
-    Attributes
-    ----------
-    run : Run
-        The run.
-    chosen : sequence of int, optional
-        Classes that are shown, counted from 0; all if there are none.
-    """
+    """A run in a picture."""
 
     run: Run
-    chosen: Sequence[int] | None = None
+    chosen: Sequence[int] | None = None  # Classes that are shown, counted from 0; all if there are none
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:

@@ -40,24 +40,12 @@ State = Literal["missing", "unfinished", "done", "failed"]
 
 
 class Standing(NamedTuple):
-    """How a cell stands.
+    """How a cell stands."""
 
-    Attributes
-    ----------
-    state : str
-        ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``.
-    message : str
-        Why it failed.
-    undecided : bool
-        Whether its run ended without an answer: it stalled, diverged, or is done without having settled.
-    blocked : bool
-        Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else.
-    """
-
-    state: State
-    message: str = ""
-    undecided: bool = False
-    blocked: bool = False
+    state: State  # ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``
+    message: str = ""  # Why it failed
+    undecided: bool = False  # Whether its run ended without an answer: it stalled, diverged, or is done without having settled
+    blocked: bool = False  # Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else
 
 
 class Failure(Record):

@@ -18,21 +18,11 @@ from mvsim.numerics.logarithms import exponential
 
 @dataclass(frozen=True, eq=False)
 class EscapeLog:
-    """The first time at which each own correlation is at a threshold or beyond, as fine as the steps, interpolated linearly between two of them.
+    """The first time at which each own correlation is at a threshold or beyond, as fine as the steps, interpolated linearly between two of them."""
 
-    Attributes
-    ----------
-    threshold : float
-        That of B_{y,l}, or of escape.
-    time : numpy.ndarray
-        (k, m, V), NaN where it has not happened; written to.
-    step : numpy.ndarray
-        (k, m, V) the step in which it happened, -1 where it has not; written to.
-    """
-
-    threshold: float
-    time: np.ndarray
-    step: np.ndarray
+    threshold: float  # That of B_{y,l}, or of escape
+    time: np.ndarray  # (k, m, V), NaN where it has not happened; written to
+    step: np.ndarray  # (k, m, V) the step in which it happened, -1 where it has not; written to
 
     @staticmethod
     def started(own: np.ndarray, threshold: float) -> EscapeLog:

@@ -92,23 +92,12 @@ def is_learned(fractions: np.ndarray) -> np.ndarray:
 
 
 class Outcome(NamedTuple):
-    """What may become of a class.
-
-    Attributes
-    ----------
-    name : str
-        In one word.
-    phrase : str
-        Which of its features it has learned, for a sentence.
-    headline : str
-        The same for the beginning of one.
-    least, most : int
-        How many of them.
-    """
+    """What may become of a class."""
 
     name: str
-    phrase: str
-    headline: str
+    phrase: str  # Which of its features it has learned, for a sentence
+    headline: str  # The same for the beginning of one
+    # least, most: How many of them
     least: int
     most: int
 

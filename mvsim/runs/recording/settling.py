@@ -31,15 +31,9 @@ def growth_to_settle(factor: float, learned: np.ndarray) -> float:
 
 
 class Settling(NamedTuple):
-    """What decides when a run has settled.
+    """What decides when a run has settled."""
 
-    Attributes
-    ----------
-    records : mapping
-        The values of each recorded variable, in order of time.
-    """
-
-    records: Mapping[str, Sequence[Any]]
+    records: Mapping[str, Sequence[Any]]  # The values of each recorded variable, in order of time
 
     def since(self) -> float | None:
         """Return since when training accuracy is 1, every class is trained and the learned features are those of now; None if not so now."""
