@@ -91,13 +91,7 @@ def check_between(name: str, value: Any, more_than: float, most: float) -> float
 
 
 def check_not_negative(name: str, value: Any, most: float = 1e100) -> float:
-    """Return a number from 0 to ``most`` as a float.
-
-    Raises
-    ------
-    UsageError
-        If it is not such a number.
-    """
+    """Return a number from 0 to ``most`` as a float, or raise `UsageError`."""
     if not isinstance(value, (bool, np.bool_)) and isinstance(value, (int, float, np.integer, np.floating)) and 0.0 <= value <= most:
         return float(value)
     raise UsageError(f"{name}={echo(value)}: must be a number from 0 to {most:g}")

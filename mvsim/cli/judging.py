@@ -19,13 +19,7 @@ EACH = 10
 
 
 class JudgingShown:
-    """Which run is judged; a context manager, which clears the display however that ends.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether nothing is shown.
-    """
+    """Which run is judged; a context manager, which clears the display however that ends."""
 
     def __init__(self, quiet: bool = False) -> None:
         console = Console(stderr=True, highlight=False)

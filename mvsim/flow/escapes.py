@@ -18,13 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mvsim.base.errors import StalledError
-from mvsim.base.options import document_options
-from mvsim.flow.arrays import pack, unpack
+from mvsim.flow.arrays import unpack
 from mvsim.flow.base import State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import added
@@ -103,33 +101,12 @@ class Memory:
     errors: np.ndarray
 
 
-@document_options
 class EscapeFollower(FlowIntegrator):
-    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled.
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    {options}
-
-    Raises
-    ------
-    UsageError
-        If rtol is out of its domain, or the loss is drawn afresh at every step.
-    """
+    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled."""
 
     name = "escapes"
     called = "the gradient flow, from escape to escape,"
     usual = 1e-2
-
-    def is_mark(self, state: State) -> bool:
-        """Whether it is a mark."""
-        return state.memory is None or state.memory.marked == state.step
-
-    def pack(self, memory: Any) -> dict[str, np.ndarray]:
-        """Return the memory as arrays."""
-        return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""

@@ -33,13 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from mvsim.base.errors import DivergedError, StalledError
-from mvsim.base.options import document_options
-from mvsim.flow.arrays import pack
 from mvsim.flow.base import MARKS_PER_DECADE, State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.clock import time_of
@@ -76,30 +73,11 @@ IMBALANCE = 20.0
 |grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
 
 
-@document_options
 class GradientFlow(FlowIntegrator):
-    """c' = -grad J(c) with local error control.
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    {options}
-
-    Raises
-    ------
-    UsageError
-        If rtol is out of its domain, or the loss is drawn afresh at every step.
-    """
+    """c' = -grad J(c) with local error control."""
 
     name = "flow"
     called = "the gradient flow"
-
-    def is_mark(self, state: State) -> bool:
-        return state.memory is None or state.memory.marked == state.step
-
-    def pack(self, memory: Any) -> dict[str, np.ndarray]:
-        return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         return unpack_memory(arrays)

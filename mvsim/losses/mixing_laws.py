@@ -28,13 +28,7 @@ LAWS = 'a number, {"distribution": NAME, "args": [...]} with a name from scipy.s
 
 
 def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
-    """Make a law from a number, a frozen scipy.stats distribution, or the plain form that `MixingLaw.plain` gives.
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, or does not live on [0, 1].
-    """
+    """Make a law from a number, a frozen scipy.stats distribution, or the plain form that `MixingLaw.plain` gives; raise `UsageError` for others."""
     if isinstance(value, str):  # from a command line
         try:
             value = float(value)

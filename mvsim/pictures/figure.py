@@ -44,27 +44,6 @@ def run_figure(
 
     By default: correlations, loss and learned classes over time, the two total correlations of every class at the end, and when neurons entered B; of
     linear models, whose neurons have no threshold, the gap between the two over time. What would be empty is left out.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        One run fills a picture of two columns, panels over time in the first; several get one column each, with shared axes in each row.
-    panels : sequence of str or Panel, optional
-        What to draw, from top to bottom: names of `mvsim.pictures.ALL_PANELS`, or panels.
-    classes : sequence of int, optional
-        Classes to show, counted from 0; by default all.
-    title : str, optional
-        What stands above the picture; by default what came out. An empty text leaves it out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Free of any global state of matplotlib; `save_figure` writes it to a file.
-
-    Raises
-    ------
-    UsageError
-        If there is no run, or more than `MOST_RUNS`, no such panel or class, or the title is no short text.
     """
     if not isinstance(runs, (list, tuple)):
         raise UsageError(f"runs={echo(runs)}: must be a list of runs")

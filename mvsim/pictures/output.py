@@ -29,13 +29,7 @@ _METADATA: dict[str, dict[str, str | None]] = {
 
 
 def check_output(path: str | os.PathLike[str], force: bool = False, formats: Sequence[str] = FORMATS) -> Path:
-    """Return ``path`` if a picture of one of some formats may be written there.
-
-    Raises
-    ------
-    UsageError
-        If it is no name or does not end in one of ``formats``, the file exists and ``force`` is not set, or nothing can be written there.
-    """
+    """Return ``path`` if a picture of one of some formats may be written there, else raise `UsageError`."""
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise UsageError(f"path={echo(path)}: must be the name of a picture, for example run.png")
     path = Path(path)

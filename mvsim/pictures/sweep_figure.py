@@ -64,21 +64,6 @@ def sweep_figure(runs: SweepRuns) -> Figure:
     Along one swept number they are lines, over two they are maps with a number in each field; both with Clopper-Pearson intervals over classes
     clustered by seed. Every value of anything else that is swept, as the method, has panels of its own; seeds are taken together. Runs that had not
     settled are counted like the others, and marked.
-
-    Parameters
-    ----------
-    runs : SweepRuns
-        A sweep; cells that are not done are left out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Free of any global state of matplotlib; `save_figure` writes it to a file.
-
-    Raises
-    ------
-    UsageError
-        If no cell is done, or there are more than `MOST_PANELS` panels.
     """
     if not any(standing.state == "done" for standing in runs.standings):
         raise UsageError(f"{runs.folder.path}: no cell is done; make the runs with `mvsim sweep` first")

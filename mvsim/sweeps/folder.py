@@ -133,13 +133,7 @@ class RunFolder:
 
 
 class SweepFolder(RunFolder):
-    """A folder with a study and its runs.
-
-    Attributes
-    ----------
-    until : float or None
-        The same.
-    """
+    """A folder with a study and its runs."""
 
     def __init__(self, path: Path, study: Study, extend: bool = False, until: float | None = None) -> None:
         super().__init__(path)

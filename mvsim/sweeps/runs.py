@@ -102,9 +102,7 @@ class Runs(Sequence[Run]):
             If two runs are the same, so that they would stand at one place.
         """
         followed = following(self._columns)
-        axes = {
-            name: sorted(set(column), key=lambda one: (isinstance(one, str), one)) for name, column in self._columns.items() if name not in followed
-        }
+        axes = {name: _sorted(column) for name, column in self._columns.items() if name not in followed}
         indices = np.full(tuple(map(len, axes.values())), -1)
         for index in range(len(self)):
             place = tuple(values.index(self._columns[name][index]) for name, values in axes.items())
@@ -153,13 +151,6 @@ class SweepRuns(Runs):
     """What a sweep has made so far: the runs that are done, in the order of the cells.
 
     Nothing in `table` and `dataset` depends on when, where or in which order the runs were made, or how often they were stopped.
-
-    Parameters
-    ----------
-    folder : SweepFolder
-        The sweep.
-    notice : callable, optional
-        Learns how far the reading is: that of hundreds of runs takes a while.
     """
 
     def __init__(self, folder: SweepFolder, notice: Notice | None = None) -> None:
@@ -184,13 +175,7 @@ class SweepRuns(Runs):
         return self.folder.study
 
     def run(self, index: int) -> Run:
-        """Return the run of a cell, as far as it has been saved.
-
-        Raises
-        ------
-        UsageError
-            If there is none.
-        """
+        """Return the run of a cell, as far as it has been saved; raise `UsageError` if there is none."""
         place = check_integer("index", index, 0, "(the number of a cell)", len(self.study.cells) - 1)
         return open_run(self.folder.path_of(self.study.cells[place]))
 

@@ -29,20 +29,13 @@ ONE_PATCH = PointKind(lambda data: data.P == 1, lambda p: p.P == 1)
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel.
+    """One kernel."""
 
-    backend  The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
-    path     Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`.
-    takes    Which points it takes.
-    memory   How much memory it takes.
-    pays     Whether ``auto`` may take it for these parameters: whether that is the fastest way.
-    """
-
-    backend: str
-    path: str
-    takes: PointKind
-    memory: memory.KernelMemory
-    pays: Callable[[Parameters], bool] = lambda parameters: True
+    backend: str  # The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program
+    path: str  # Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`
+    takes: PointKind  # Which points it takes
+    memory: memory.KernelMemory  # How much memory it takes
+    pays: Callable[[Parameters], bool] = lambda parameters: True  # Whether ``auto`` may take it for these parameters: whether that is the fastest way
 
     @property
     def compiled(self) -> bool:

@@ -30,11 +30,6 @@ class FeatureTest:
 
     Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of the other views v_{y,l'}
     of its class replaced by zero (Definition 4.5, which has two views). A tie is not a win.
-
-    Attributes
-    ----------
-    draws : int
-        Draws for each class.
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None, backend: str = "auto") -> None:

@@ -19,13 +19,6 @@ def growth_to_settle(factor: float, learned: np.ndarray) -> float:
 
     What has not been learned may still come, so that all of ``factor`` is waited for it. Once every view of every class is learned nothing is left to
     come; then half of it is enough, on the scale of ln t on which views escape: its square root.
-
-    Parameters
-    ----------
-    factor : float
-        That of a run in which something is missing.
-    learned : numpy.ndarray
-        (k, V) which views are learned.
     """
     return math.sqrt(factor) if learned.all() else factor
 
