@@ -64,7 +64,6 @@ def check_integer(name: str, value: Any, least: int, why: str = "", most: int = 
 
 
 def _power(n: int) -> str:
-    """Return a power of ten from 10^6 on as one, any other number in digits."""
     digits = len(str(n)) - 1
     return f"10^{digits}" if n == 10**digits and digits >= 6 else str(n)
 

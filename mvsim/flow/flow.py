@@ -59,8 +59,7 @@ tests hold the time between the escapes of two views to 5 % at rtol 1e-3."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
 """Most growth of the time that a step takes over that of the step before, whatever the error: the response of a neuron to noise decays as a power of
-time, and a step that is much longer does not see it. Steps of one size h in the logarithm of time grow by e^h, so that where this binds, h tends to
-ln 1.5."""
+time, and a step that is much longer does not see it."""
 
 GROWTH_WHEN_QUIET, QUIET = 5.0, 1e-5
 """The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes."""
@@ -146,7 +145,6 @@ class GradientFlow(FlowIntegrator):
                 raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, stepped.system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
-        """Return the beginning of a trajectory that has no past."""
         c = state.c.ravel()
         chart = EscapeChart.at(c, *self.field.escaping)
         reach = largest(c) + largest(self.field.escaping.threshold)
@@ -210,7 +208,6 @@ def added(time: float, lost: float, size: float) -> tuple[float, float]:
 
 
 def _number_waiting(system: ChartedField, stepper: StepperState) -> int:
-    """Return how many coordinates of the chart are still below their threshold."""
     return int(system.chart.waiting(stepper.history.Z[0]).sum())
 
 

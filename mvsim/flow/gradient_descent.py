@@ -82,7 +82,6 @@ class GradientDescent(Integrator):
             raise DivergedError(self._too_large(f"after step {state.step} {error}")) from None
 
     def _too_large(self, what: str) -> str:
-        """Say what a step size has led to."""
         return f"eta={self.learning_rate:g}: {what}; use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
 
     def clock(self, state: State) -> str:

@@ -59,7 +59,6 @@ def run_figure(
 
 
 def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> Figure:
-    """Draw, with the style in force."""
     figure, grid = _one(panels) if len(runs) == 1 else _side_by_side(len(runs), panels)
     for row, panel in zip(grid, panels, strict=True):
         limits = panel.limits(runs)
@@ -215,7 +214,6 @@ def _written_above(grid: np.ndarray) -> float:
 
 
 def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> None:
-    """Write title, names of columns and footnote."""
     width = figure.get_figwidth()
     above = headline(runs) if title is None else plain(title)
     common, own = titles(runs, above)

@@ -120,7 +120,6 @@ def headline(runs: Sequence[Shown]) -> str:
 
 
 def _short_name(shown: Shown) -> str:
-    """Return the name of the method without its law of mixing."""
     return shown.run.parameters.described.label + method_name(shown.run.method)
 
 
@@ -198,7 +197,6 @@ def _departure(shown: Shown, deviation: Deviation) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Return text that no line breaks."""
     return text.replace(" ", KEPT)
 
 
@@ -220,7 +218,6 @@ def time_text(value: float) -> str:
 
 
 def _typeset(statement: str) -> str:
-    """Turn the plain letters of a deviation into mathematical ones."""
     for pattern, replacement in _TYPESETTING:
         statement = re.sub(pattern, replacement, statement)
     return statement

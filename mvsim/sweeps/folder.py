@@ -93,7 +93,6 @@ class RunFolder:
         return found
 
     def _standing_of_file(self, cell: Cell, path: Path) -> Standing:
-        """Tell how a cell stands by its file."""
         try:
             provenance = read_provenance(path)
         except UsageError as error:
@@ -177,7 +176,6 @@ class SweepFolder(RunFolder):
             write_atomically(place, _bytes(saved.model_copy(update={"until": self.until})))
 
     def _is_part_of(self, saved: Saved) -> bool:
-        """Whether a folder holds a study of these cells and more."""
         return set(self.study.files) < set(saved.cells)
 
     def _is_established(self) -> bool:
@@ -239,12 +237,10 @@ def is_sweep(path: str | os.PathLike[str]) -> bool:
 
 
 def _read(place: Path) -> Saved:
-    """Return what a study file says."""
     return read_record(place, Saved, _STUDY, _AWAY)
 
 
 def _study_of(place: Path, saved: Saved) -> Study:
-    """Return the study in a study file."""
     try:
         return Study.from_plain(saved.study.model_dump())
     except UsageError as error:
@@ -252,7 +248,6 @@ def _study_of(place: Path, saved: Saved) -> Study:
 
 
 def _bytes(record: Record) -> bytes:
-    """Return what a file says that holds a record."""
     return f"{json.dumps(record.model_dump(), indent=1)}\n".encode()
 
 

@@ -219,7 +219,6 @@ class SweepRuns(Runs):
         return array.assign(cell=(array["file"].dims, indices, {"long_name": "number of the cell"}))
 
     def _each(self, what: str) -> Iterator[Cell]:
-        """Yield the cells, and say how far this is."""
         for place, cell in enumerate(self.study.cells):
             if self._notice is not None:
                 self._notice(what, place, len(self.study.cells))
@@ -227,7 +226,6 @@ class SweepRuns(Runs):
 
     @cached_property
     def _measured(self) -> list[Row]:
-        """What was measured of each cell, nothing where it is not done."""
         rows: list[Row] = []
         for cell, standing in zip(self._each("reading runs"), self.standings, strict=True):
             rows.append(_measured(self.run(cell.index)) if standing.state == "done" else {})
@@ -277,7 +275,6 @@ def open_sweep(path: str | os.PathLike[str], notice: Notice | None = None) -> Sw
 
 
 def _measured(run: Run) -> Row:
-    """Return the numbers of a run that it has."""
     row = {name: measure.of(run) for name, measure in measures_of(run.parameters).items()}
     return {name: value for name, value in row.items() if value is not None}
 
@@ -351,5 +348,4 @@ def _coordinate(values: Sequence[Any]) -> np.ndarray:
 
 
 def _values_of(axis: Axis, name: str) -> list[Any]:
-    """Return the values of one name along its dimension."""
     return [values[axis.names.index(name)] for values in axis.values]

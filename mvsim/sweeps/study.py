@@ -128,7 +128,6 @@ class Study:
 
 
 def _are_groups(zips: Any) -> bool:
-    """Tell whether these are lists of names."""
     return isinstance(zips, list | tuple) and all(isinstance(group, list | tuple) and all(isinstance(one, str) for one in group) for group in zips)
 
 

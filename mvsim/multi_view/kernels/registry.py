@@ -63,8 +63,7 @@ ORACLE = KernelEntry("numpy", "oracle:OracleKernel", ANY, memory.ORACLE)
 """The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
 
 GPU_PAYS_FROM = math.inf
-"""N^2 k from which on ``auto`` takes a GPU: pairs times classes, the size of a loss and gradient of all pairs. It is to be measured
-(`python validation/run.py gpu`); until then it is infinite, and ``auto`` never takes one. It looks at sizes alone, not at the loss."""
+"""N^2 k, the size of a gradient of all pairs, from which on ``auto`` takes a GPU; infinite until it is measured (study ``gpu``)."""
 
 
 def _never(parameters: Parameters) -> bool:

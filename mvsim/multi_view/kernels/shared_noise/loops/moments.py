@@ -122,7 +122,6 @@ def _raise(power, base):
 
 @njit(forceinline=True, **SUMS)
 def _add_product(scale, a, b, out):
-    """Add scale * a * b to out."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
     for n in range(len(out)):
         out[n] += scale * a[n] * b[n]
@@ -130,7 +129,6 @@ def _add_product(scale, a, b, out):
 
 @njit(forceinline=True, **SUMS)
 def _add_product_and_raise(scale, power, b, out, base):
-    """Add scale * power * b to out and go on to the next power of base."""
     power, b, out, base = power.reshape(power.size), b.reshape(b.size), out.reshape(out.size), base.reshape(base.size)
     for n in range(len(out)):
         out[n] += scale * power[n] * b[n]
@@ -139,7 +137,6 @@ def _add_product_and_raise(scale, power, b, out, base):
 
 @njit(forceinline=True, **SUMS)
 def _fill_powers(base, powers):
-    """Fill powers[q] with base^q."""
     powers[0] = 1.0
     for q in range(1, len(powers)):
         _multiply(powers[q - 1], base, powers[q])
