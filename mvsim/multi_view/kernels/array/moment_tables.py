@@ -45,15 +45,11 @@ class _Regimes(NamedTuple):
 
 
 class _Others(NamedTuple):
-    """The neurons of some classes y that are evaluated one by one.
+    """The neurons of some classes y that are evaluated one by one."""
 
-    neuron  (y, F, w) indices.
-    real    (y, F, w) doubles, 1 where the place is taken, else 0.
-    c, n    (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
-    """
-
-    neuron: Any
-    real: Any
+    neuron: Any  # (y, F, w) indices
+    real: Any  # (y, F, w) doubles, 1 where the place is taken, else 0
+    # c, n: (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns
     c: Any
     n: Any
 
