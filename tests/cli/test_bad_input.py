@@ -1,6 +1,7 @@
 """Whatever is wrong with the input: exit code 2, one line that names it, no traceback, nothing left behind."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -191,7 +192,9 @@ def test_what_a_message_repeats_is_short_and_printable(words, mvsim, tmp_path):
 @pytest.mark.parametrize("key", ["k", "seed", "beta_law", "t_end", "threads"])
 def test_integers_of_thousands_of_digits_in_a_file(key, digits, mvsim, tmp_path):
     (tmp_path / "long.toml").write_text(f"{key} = {digits}\n" + ("" if key == "k" else "k = 3\n"))
-    assert_refused(mvsim("simulate", "--config", "long.toml"), "long.toml: ")
+    result = mvsim("simulate", "--config", "long.toml")
+    assert_refused(result, "long.toml: ")
+    assert re.search(rf"long\.toml: (line 1, )?{key} ?=", result.err), result.err
 
 
 def test_a_word_behind_two_dashes_does_not_suggest_itself(mvsim):
