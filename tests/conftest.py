@@ -41,8 +41,17 @@ LONG = (
 """Where tests are that take long, the longest first."""
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with what takes long, so that in the end no process waits for another."""
+def pytest_collection_modifyitems(config, items):
+    """Begin with what takes long, so that in the end no process waits for another; keep one case of each test that is skipped without a GPU."""
+    names, kept, left_out = set(), [], []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        waits = item.get_closest_marker("gpu") and any(mark.args[0] for mark in item.iter_markers("skipif"))
+        (left_out if waits and name in names else kept).append(item)
+        if waits:
+            names.add(name)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
     items.sort(key=lambda item: next((place for place, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG)))
 
 

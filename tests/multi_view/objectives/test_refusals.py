@@ -3,6 +3,7 @@
 import numpy as np
 import problems
 import pytest
+from looping import looping
 from objective_cases import READABLE, every_backend, every_objective, objective
 
 import mvsim
@@ -18,7 +19,7 @@ def test_correlations_of_a_wrong_shape_are_refused(name):
                 function(wrong)
 
 
-@pytest.mark.parametrize(("fields", "named"), [({"name": "erm "}, "erm "), ({"backend": "abacus"}, "backend"), ({"threads": 0}, "threads")])
+@looping(("fields", "named"), [({"name": "erm "}, "erm "), ({"backend": "abacus"}, "backend"), ({"threads": 0}, "threads")])
 def test_unknown_choices_are_refused(fields, named):
     problem = problems.problem("random codebook")
     options = {"name": "erm", "backend": "auto", "threads": None, **fields}
