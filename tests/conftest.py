@@ -31,6 +31,7 @@ hypothesis.settings.load_profile("ci")
 LONG = (
     "tests/multi_view/kernels/",
     "tests/multi_view/objectives/",
+    "tests/pictures/",
     "tests/validation/test_documentation_site.py",
     "tests/sweeps/test_dask.py",
     "tests/cli/",
@@ -38,7 +39,7 @@ LONG = (
     "tests/papers/",
     "tests/runs/simulation/",
 )
-"""Where tests are that take long, the longest first."""
+"""Where tests are that take long, the longest first; pictures need hardly a kernel, and are drawn while another process compiles all of them."""
 
 
 def pytest_collection_modifyitems(config, items):
