@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from lib.colours import MARKERS, colour_of_k, marker_of_k
 from looping import looping
 
-from mvsim.pictures.style import MARKERS, METHODS, NONE, OUTCOMES, colour_of_k, marker_of_k, paler
+from mvsim.pictures.style import METHODS, NONE, OUTCOMES, paler
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 SEEN = {

@@ -30,7 +30,7 @@ def dormant(p, C, c):
 def test_before_any_escape_the_rates_are_those_of_the_engine(problem):
     p, data = problem
     rates = ReducedMidpoint(p, data).rates(np.zeros((p.k, 2)))
-    assert rates == pytest.approx(mvsim.objective("midpoint", p, data).growth_rates(), rel=1e-9)
+    assert rates == pytest.approx(np.exp(mvsim.objective("midpoint", p, data).log_growth_rates()), rel=1e-9)
 
 
 @pytest.mark.parametrize("C", [[[3.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], [[6.0, 0.0], [5.0, 4.0], [0.0, 7.0], [0.0, 0.0]]])

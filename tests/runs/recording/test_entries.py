@@ -69,7 +69,7 @@ def test_what_is_predicted_is_a_number_or_infinity_at_every_allowed_alpha(alpha,
     log_K = objective.log_growth_rates()
     there = np.bincount(objective.data.labels, minlength=p.k) > 0
     assert np.isfinite(log_K[there]).all()
-    assert not np.isnan(objective.growth_rates()).any()
+    assert not np.isnan(objective.log_growth_rates()).any()
     times = predicted_escape_times(own, log_K, p.rho, p.alpha, p.rho / p.delta1)
     assert not np.isnan(times).any()
     assert (times >= 0.0).all()
@@ -100,4 +100,4 @@ def test_pairs_of_points_with_themselves_make_at_most_all_of_the_growth(N, loss)
             share = float(statement.split(" make ")[1].split(" %")[0])
             assert 10.0 <= share <= 100.0
             assert share == 100.0 or N > 1
-        assert not np.isnan(objective.growth_rates()).any()
+        assert not np.isnan(objective.log_growth_rates()).any()
