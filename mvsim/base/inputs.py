@@ -64,7 +64,6 @@ def check_integer(name: str, value: Any, least: int, why: str = "", most: int = 
 
 
 def _power(n: int) -> str:
-    """Return a power of ten from 10^6 on as one, any other number in digits."""
     digits = len(str(n)) - 1
     return f"10^{digits}" if n == 10**digits and digits >= 6 else str(n)
 
@@ -91,13 +90,7 @@ def check_between(name: str, value: Any, more_than: float, most: float) -> float
 
 
 def check_not_negative(name: str, value: Any, most: float = 1e100) -> float:
-    """Return a number from 0 to ``most`` as a float.
-
-    Raises
-    ------
-    UsageError
-        If it is not such a number.
-    """
+    """Return a number from 0 to ``most`` as a float, or raise `UsageError`."""
     if not isinstance(value, (bool, np.bool_)) and isinstance(value, (int, float, np.integer, np.floating)) and 0.0 <= value <= most:
         return float(value)
     raise UsageError(f"{name}={echo(value)}: must be a number from 0 to {most:g}")

@@ -14,10 +14,9 @@ from cyclopts import Group, Parameter
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
-from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
-from mvsim.cli.progress import COMPILE_NOTICE, progress_on
+from mvsim.cli.progress import COMPILE_NOTICE, JudgingShown, progress_on
 from mvsim.cli.verdict_table import deciding, print_section, wrapped
 from mvsim.cli.verify_plan import planned, print_plan
 from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered

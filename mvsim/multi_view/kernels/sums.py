@@ -75,7 +75,6 @@ class GenericSum:
         self._kernel, self._points, self._pointwise, self._beside = kernel, points, pointwise, beside
 
     def _evaluated(self, evaluation: Evaluation) -> Iterator[tuple[Any, Any]]:
-        """Yield every batch with its outputs (k, n)."""
         for number, batch in enumerate(evaluation.batches()):
             outputs = evaluation.outputs(batch)
             yield batch, outputs if self._beside is None else outputs + self._beside[number]
