@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
 from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
@@ -120,7 +121,8 @@ def verify(
         return 0
     targets = tuple(one if names_a_statement(one) else Path(one) for one in what)
     options = {name: _value(name, values) for name, values in fields.items() if values}
-    question = Question(targets, strict, controls, seeds, follow, runs_dir, threads, fields=options)
+    typed = {"follow": "--follow" if follow else "--no-follow", "folder": f"--runs-dir {path_text(runs_dir or '')}"}
+    question = Question(targets, strict, controls, seeds, follow, runs_dir, threads, fields=options, typed=typed)
     question.check()
     shown_only = [statement_named(name, "midpoint")[1] for name in only]
     runs = tuple(Path(str(run)) for run in question.runs)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from lib.midpoint_escapes import ReducedMidpoint, grown, time_to_escape
+from looping import looping
 
 import mvsim
 
@@ -86,7 +87,7 @@ def test_what_an_escaped_neuron_learns_through_shared_patches_is_what_the_engine
     assert (drifts[[1, 3]] == 0.0).all()
 
 
-@pytest.mark.parametrize("c", [-0.3, 0.0, 0.01, 0.2])
+@looping("c", [-0.3, 0.0, 0.01, 0.2])
 def test_the_closed_form_solves_the_equation(c):
     from scipy.integrate import quad
 

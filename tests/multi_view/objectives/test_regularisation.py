@@ -5,6 +5,7 @@ import problems
 import pytest
 import reference
 from compare import assert_close
+from looping import looping
 from objective_cases import every_backend
 from scipy.integrate import solve_ivp
 from tolerances import ROUNDOFF
@@ -59,7 +60,7 @@ def test_agrees_with_loops_in_all_of_space(method, backend):
     assert_close(reference.orthogonal_part(gradient, problem.features), DECAY * rest, ROUNDOFF)  # it decays by itself
 
 
-@pytest.mark.parametrize("method", MIXTURES)
+@looping("method", MIXTURES)
 def test_second_derivatives_and_single_neurons(method):
     problem = problems.problem("random point noise")
     objective, c, v = made(problem, method, **REGULARISED), problem.c, problem.direction
@@ -89,7 +90,7 @@ def test_smoothing_of_any_loss_is_the_loss_of_smoothed_labels():
     assert_close(SmoothedLabels(CrossEntropy(), MASS).value(outputs, targets), linear, ROUNDOFF)
 
 
-@pytest.mark.parametrize("options", [{"weight_decay": 1e-3}, {"label_smoothing": 0.1}])
+@looping("options", [{"weight_decay": 1e-3}, {"label_smoothing": 0.1}])
 def test_the_flow_is_that_of_the_regularised_loss(options):
     p = mvsim.Parameters(k=3, m=2, N=15, P=20, d=200, alpha=4)
     objective, c = mvsim.objective("erm", p, mvsim.sample_dataset(p, seed=0), **options), mvsim.initial_correlations(p, seed=0)
@@ -114,9 +115,7 @@ def test_a_run_says_what_it_is_trained_on():
     assert np.array_equal(run.final_correlations, c)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("weight_decay", -1e-9), ("weight_decay", "x"), ("label_smoothing", 1.1), ("label_smoothing", float("nan"))]
-)
+@looping(("name", "value"), [("weight_decay", -1e-9), ("weight_decay", "x"), ("label_smoothing", 1.1), ("label_smoothing", float("nan"))])
 def test_values_out_of_range_are_refused(name, value):
     with pytest.raises(mvsim.UsageError, match=f"^{name}="):
         mvsim.simulate(mvsim.Parameters(k=3), "erm", **{name: value})
