@@ -31,6 +31,7 @@ hypothesis.settings.load_profile("ci")
 LONG = (
     "tests/multi_view/kernels/",
     "tests/multi_view/objectives/",
+    "tests/pictures/",
     "tests/validation/test_documentation_site.py",
     "tests/sweeps/test_dask.py",
     "tests/cli/",
@@ -38,11 +39,20 @@ LONG = (
     "tests/papers/",
     "tests/runs/simulation/",
 )
-"""Where tests are that take long, the longest first."""
+"""Where tests are that take long, the longest first; pictures need hardly a kernel, and are drawn while another process compiles all of them."""
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with what takes long, so that in the end no process waits for another."""
+def pytest_collection_modifyitems(config, items):
+    """Begin with what takes long, so that in the end no process waits for another; keep one case of each test that is skipped without a GPU."""
+    names, kept, left_out = set(), [], []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        waits = item.get_closest_marker("gpu") and any(mark.args[0] for mark in item.iter_markers("skipif"))
+        (left_out if waits and name in names else kept).append(item)
+        if waits:
+            names.add(name)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
     items.sort(key=lambda item: next((place for place, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG)))
 
 

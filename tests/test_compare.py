@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from compare import assert_close, assert_components_close, relative_error
+from looping import looping
 from objective_cases import EVERYTHING_ROUNDOFF, assert_everything_close
 from tolerances import CENTRAL_DIFFERENCE, COMPONENT_ABSOLUTE, HESSIAN_ROUNDOFF, ROUNDOFF
 
@@ -42,32 +43,32 @@ HELPERS = {
 }
 
 
-@pytest.mark.parametrize("helper", HELPERS)
-@pytest.mark.parametrize("wrong", WRONG)
+@looping("helper", HELPERS)
+@looping("wrong", WRONG)
 def test_a_wrong_result_fails(helper, wrong):
     with pytest.raises(AssertionError):
         HELPERS[helper](WRONG[wrong], EXPECTED)
 
 
-@pytest.mark.parametrize("helper", HELPERS)
+@looping("helper", HELPERS)
 def test_round_off_passes(helper):
     assert HELPERS[helper](EXPECTED * (1 + 2e-16), EXPECTED) is None
 
 
-@pytest.mark.parametrize("helper", HELPERS)
+@looping("helper", HELPERS)
 def test_a_scalar_scaled_by_one_part_in_a_million_fails(helper):
     with pytest.raises(AssertionError):
         HELPERS[helper](1.25 * (1 + 1e-6), 1.25)
 
 
-@pytest.mark.parametrize("helper", HELPERS)
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@looping("helper", HELPERS)
+@looping("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_never_pass_even_when_expected(helper, bad):
     with pytest.raises(AssertionError):
         HELPERS[helper](one_entry(bad), one_entry(bad))
 
 
-@pytest.mark.parametrize("scaled", range(len(EVERYTHING_ROUNDOFF)))
+@looping("scaled", range(len(EVERYTHING_ROUNDOFF)))
 def test_one_wrong_result_among_all_of_an_objective_fails(scaled):
     expected = [EXPECTED] * len(EVERYTHING_ROUNDOFF)
     assert_everything_close(expected, expected)
@@ -88,7 +89,7 @@ def test_components_see_what_the_largest_entry_hides():
         assert_components_close(actual, expected, 1e-11, 0.0)
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@looping("wrong", WRONG)
 def test_relative_error_of_a_wrong_result_is_large(wrong):
     assert relative_error(WRONG[wrong], EXPECTED) > 1e-7
 

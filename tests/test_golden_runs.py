@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from looping import looping
 
 import mvsim
 
@@ -72,7 +73,7 @@ RUNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RUNS)
+@looping("name", RUNS)
 def test_a_run_gives_the_golden_numbers(name):
     golden = RUNS[name]
     dataset = mvsim.simulate(mvsim.Parameters(**golden.parameters), golden.method, threads=1, **golden.options).dataset

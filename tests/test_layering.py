@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+from looping import looping
 
 import mvsim
 
@@ -109,7 +109,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@looping("case", BAD)
 def test_a_violation_is_detected(case):
     assert len(violations(*BAD[case])) == 1
 
@@ -125,6 +125,6 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("case", GOOD)
+@looping("case", GOOD)
 def test_a_lawful_import_passes(case):
     assert violations(*GOOD[case]) == []

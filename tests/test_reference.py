@@ -5,6 +5,7 @@ import problems
 import pytest
 import reference
 from compare import assert_close, assert_components_close
+from looping import looping
 from tolerances import (
     CENTRAL_DIFFERENCE,
     CENTRAL_DIFFERENCE_STEP,
@@ -26,7 +27,7 @@ def functions(name):
     return reference.REFERENCES[name].loss, reference.REFERENCES[name].gradient
 
 
-@pytest.mark.parametrize("name", sorted(problems.PARAMETERS))
+@looping("name", sorted(problems.PARAMETERS))
 def test_every_problem_hits_every_part_of_the_activation(name):
     problems.assert_every_regime_is_hit(problems.problem(name), least=0.02)
 
@@ -37,8 +38,8 @@ def test_the_check_of_the_regimes_fails_where_one_is_missed():
         problems.assert_every_regime_is_hit(problems.with_data(problem, problem.data, 0.01 * problem.c))
 
 
-@pytest.mark.parametrize("objective", sorted(reference.REFERENCES))
-@pytest.mark.parametrize("name", NAMES)
+@looping("objective", sorted(reference.REFERENCES))
+@looping("name", NAMES)
 def test_gradient_is_the_complex_step_derivative_of_the_loss(objective, name):
     problem = problems.problem(name)
     loss, gradient = functions(objective)
@@ -48,8 +49,8 @@ def test_gradient_is_the_complex_step_derivative_of_the_loss(objective, name):
     assert_close(np.vdot(gradient(problem.weights, *problem.arguments), direction), slope, ROUNDOFF)
 
 
-@pytest.mark.parametrize("objective", sorted(reference.REFERENCES))
-@pytest.mark.parametrize("name", NAMES)
+@looping("objective", sorted(reference.REFERENCES))
+@looping("name", NAMES)
 def test_hessian_vector_product_is_the_difference_of_gradients(objective, name):
     problem = problems.problem(name)
     gradient = functions(objective)[1]
@@ -60,7 +61,7 @@ def test_hessian_vector_product_is_the_difference_of_gradients(objective, name):
     assert_close(reference.hessian_vector_product(gradient, problem.weights, direction, *problem.arguments), difference, CENTRAL_DIFFERENCE)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looping("name", NAMES)
 def test_midpoint_is_mixup_at_one_half_and_erm_at_one(name):
     problem = problems.problem(name)
     for lam, objective in ((0.5, "midpoint"), (1.0, "erm"), (0.0, "erm")):

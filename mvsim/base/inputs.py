@@ -30,7 +30,7 @@ def plain(value: Any, level: int = 0) -> Any:
     for kind in (str, int, float):
         if isinstance(value, kind):
             return value if type(value) is kind else kind.__str__(value) if kind is str else getattr(kind, f"__{kind.__name__}__")(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and not np.ma.is_masked(value):
         return value.tolist()
     if isinstance(value, Mapping):
         return {plain(name): plain(one, level + 1) for name, one in value.items()} if level < DEEPEST else value
@@ -64,7 +64,6 @@ def check_integer(name: str, value: Any, least: int, why: str = "", most: int = 
 
 
 def _power(n: int) -> str:
-    """Return a power of ten from 10^6 on as one, any other number in digits."""
     digits = len(str(n)) - 1
     return f"10^{digits}" if n == 10**digits and digits >= 6 else str(n)
 
@@ -91,13 +90,7 @@ def check_between(name: str, value: Any, more_than: float, most: float) -> float
 
 
 def check_not_negative(name: str, value: Any, most: float = 1e100) -> float:
-    """Return a number from 0 to ``most`` as a float.
-
-    Raises
-    ------
-    UsageError
-        If it is not such a number.
-    """
+    """Return a number from 0 to ``most`` as a float, or raise `UsageError`."""
     if not isinstance(value, (bool, np.bool_)) and isinstance(value, (int, float, np.integer, np.floating)) and 0.0 <= value <= most:
         return float(value)
     raise UsageError(f"{name}={echo(value)}: must be a number from 0 to {most:g}")

@@ -78,7 +78,6 @@ def _of_groups() -> Iterator[int]:
 
 
 def _of_process() -> Iterator[int]:
-    """Yield what the limit on the address space leaves."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     pages = _text(ROOT / "proc/self/statm").split()
     if limit != resource.RLIM_INFINITY and pages:
@@ -122,7 +121,6 @@ def _groups(*controllers: str) -> Iterator[Path]:
 
 
 def _text(path: Path) -> str:
-    """Return what a file of the system says, nothing if it is not there."""
     try:
         return path.read_text()
     except (OSError, ValueError):

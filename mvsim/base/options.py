@@ -76,11 +76,6 @@ def document(fields: Mapping[str, FieldInfo]) -> Callable[[Documented], Document
     return fill
 
 
-def document_options(cls: Documented) -> Documented:
-    """Replace the line ``{options}`` in the docstring of a class by what its constructor says of its options."""
-    return document(fields_of(cls))(cls)
-
-
 def _entries(fields: Mapping[str, FieldInfo]) -> Iterator[str]:
     for name, field in fields.items():
         yield f"{name} : {_kind(field)}, {'optional' if field.default is None else f'default {field.default!r}'}"

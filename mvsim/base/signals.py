@@ -70,14 +70,12 @@ def defer_signals() -> Iterator[None]:
 
 
 def _handlers() -> dict[int, Any]:
-    """Return the handlers of the signals that Python heeds."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     return {number: handler for number, handler in handlers.items() if callable(handler)}
 
 
 @contextmanager
 def _installed(before: dict[int, Any], handler: Callable[[int, Any], None]) -> Iterator[None]:
-    """Install a handler in place of those ``before``."""
     for number in before:
         signal.signal(number, handler)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 LONGEST_KEY = 60
 """Characters of an unknown key that are repeated: all options stand in the same message."""
+
+
+_LONG_INTEGER = re.compile(r"^.*(?<![\w.\"'])[1-9][\d_]{4300,}(?![\w.]).*$", re.MULTILINE)
+"""The line of an integer of more digits than Python reads."""
 
 
 def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -48,11 +53,17 @@ def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     """Return what a TOML file says; ``name`` is what the file is called in messages."""
     if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
         raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
+    text = ""
     try:
-        values = tomllib.loads(_decoded(Path(path).read_bytes()))
+        text = _decoded(Path(path).read_bytes())
+        values = tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{name}={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
     except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
+        long = None if isinstance(error, tomllib.TOMLDecodeError) else _LONG_INTEGER.search(text)
+        if long is not None:
+            line = text.count("\n", 0, long.start()) + 1
+            raise UsageError(f"{path_text(path)}: line {line}, {shortened(long[0])}: has too many digits; at most 4300 are allowed") from None
         reason = shortened(" ".join(str(error).split()))
         raise UsageError(f"{name}={path_text(path)}: not a TOML file that can be read ({reason}); correct the file") from None
     spellings: dict[str, str] = {}

@@ -95,7 +95,6 @@ def _show_warning(message: Warning | str, *details: object, **more: object) -> N
 
 
 def _say_that_it_stops() -> None:
-    """Say that Ctrl-C was heard by a compiler, which cannot be interrupted."""
     note("interrupted; stops when the kernel that is being compiled is ready, half a minute at most")
 
 
@@ -160,7 +159,6 @@ def _parser_message(error: CycloptsError, arguments: Sequence[str]) -> str:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the error from which another one came."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
     return error

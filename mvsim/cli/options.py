@@ -114,7 +114,6 @@ def _typed_flag(field: FieldInfo) -> Any:
 
 
 def _text_of(default: Any) -> Any:
-    """Return a default as it is written on the command line."""
     return json.dumps(default) if isinstance(default, dict | list) else default
 
 

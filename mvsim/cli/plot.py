@@ -101,7 +101,6 @@ def _sweep(folder: Path) -> SweepRuns:
 
 
 def _classes(text: str | None) -> list[int] | None:
-    """Return the classes that a text names."""
     if text is None:
         return None
     try:

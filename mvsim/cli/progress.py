@@ -13,16 +13,21 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
+from rich.spinner import Spinner
 from rich.text import Text
 
 from mvsim.base.echo import escaped
 from mvsim.cli.output import LOG_INTERVAL, note, span_text
 
 if TYPE_CHECKING:
+    from mvsim.runs.run import Run
     from mvsim.runs.simulation.pace import EscapeProgress
 
 NOTEBOOK_INTERVAL = 0.5
 """Seconds between two updates in a notebook."""
+
+EACH = 10
+"""Of the runs of a sweep, every so many have a line where stderr is no terminal."""
 
 COMPILE_NOTICE = "compiling kernels, up to a minute, once for each method and command"
 
@@ -174,6 +179,36 @@ class LoggedProgress:
 
     def _write(self, text: str) -> None:
         note(f"{self._title}{': ' if self._title else ''}{text}", self._stream)
+
+
+class JudgingShown:
+    """Which run is judged; a context manager, which clears the display however that ends."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        console = Console(stderr=True, highlight=False)
+        self._quiet, self._spinner = quiet, Spinner("dots")
+        live = not quiet and console.is_terminal and not console.is_dumb_terminal
+        self._live = Live(self._spinner, console=console, transient=True) if live else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.clear()
+
+    def show(self, run: Run, before: int = 0, runs: int = 0) -> None:
+        """Say that a run is looked at, and how many of how many have been before; ``runs`` is 0 where that is not known."""
+        said = f"judging {escaped(str(run.path))}" + (f", {before + 1} of {runs}" if runs else "")
+        if self._live is not None:
+            self._spinner.update(text=Text(said))
+            self._live.start(refresh=True)
+        elif runs and before % EACH == 0 and not self._quiet:
+            note(said)
+
+    def clear(self) -> None:
+        """Remove the line: something else is shown next."""
+        if self._live is not None:
+            self._live.stop()
 
 
 def pace(status: dict[str, Any]) -> str:

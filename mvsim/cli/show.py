@@ -39,7 +39,6 @@ def show(
 
 
 def _facts(run: Run, file: Path) -> list[str]:
-    """Return the lines about what was asked for and where it was made."""
     made, p = run.provenance, run.parameters
     usual = type(p)(k=p.k, model=p.model).model_dump(mode="json")
     fields = p.model_dump(mode="json")

@@ -82,7 +82,6 @@ def _note_coarse_steps(rtol: float | None) -> None:
 
 
 def _last_written(path: Path) -> int | None:
-    """Return when a file was written last, None if there is none."""
     return path.stat().st_mtime_ns if path.exists() else None
 
 
@@ -147,7 +146,6 @@ def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_
 
 
 def _print_estimate(estimate: mvsim.Estimate, path: Path, asked: RunOptions) -> None:
-    """Print what a run would take."""
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
     count = f"{least:,}" if least == most else f"{_two_digits(least):,} to {_two_digits(most):,}"

@@ -138,7 +138,6 @@ def _study(file: Path | None, given: dict[str, str], zips: Sequence[str], regime
 
 
 def _place(out: Path | None, file: Path | None) -> Path:
-    """Return the folder of the runs."""
     if out is not None:
         return out
     if file is None:
@@ -147,7 +146,6 @@ def _place(out: Path | None, file: Path | None) -> Path:
 
 
 def _engine(name: str, workers: int | None, scheduler: str | None, threads: int | None, cell: int | None) -> Engine:
-    """Return what makes the runs."""
     if cell is not None or name == "serial":
         for option, value in (("workers", workers), ("scheduler", scheduler)):
             if value is not None:

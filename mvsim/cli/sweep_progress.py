@@ -97,7 +97,6 @@ def _place(worker: str) -> str:
 
 
 def _doing(one: AtWork) -> str:
-    """Say what a worker does."""
     status, what = one.status, f"cell {one.job.cell.index} ({one.job.cell.label})"
     if status.get("compiling"):
         return f"{what}, {COMPILE_NOTICE}"

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
+from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import make_folder
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
-from mvsim.cli.judging import JudgingShown
 from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
-from mvsim.cli.progress import COMPILE_NOTICE, progress_on
+from mvsim.cli.progress import COMPILE_NOTICE, JudgingShown, progress_on
 from mvsim.cli.verdict_table import deciding, print_section, wrapped
 from mvsim.cli.verify_plan import print_plan, run_plans
 from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered
@@ -121,7 +121,8 @@ def verify(
         return 0
     targets = tuple(one if names_a_statement(one) else Path(one) for one in what)
     options = {name: _value(name, values) for name, values in fields.items() if values}
-    question = Question(targets, strict, controls, seeds, follow, runs_dir, threads, fields=options)
+    typed = {"follow": "--follow" if follow else "--no-follow", "folder": f"--runs-dir {path_text(runs_dir or '')}"}
+    question = Question(targets, strict, controls, seeds, follow, runs_dir, threads, fields=options, typed=typed)
     question.check()
     shown_only = [statement_named(name, "midpoint")[1] for name in only]
     runs = tuple(Path(str(run)) for run in question.runs)

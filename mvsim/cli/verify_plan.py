@@ -15,28 +15,15 @@ from mvsim.papers.question import Question
 
 @dataclass(frozen=True)
 class RunPlan:
-    """The runs of one theorem at one k.
-
-    Attributes
-    ----------
-    theorem : str
-        Number of the theorem.
-    k : int
-        Number of classes.
-    runs, present : int
-        How many runs are judged, and how many of them are in the folder.
-    seconds : tuple of float
-        Time of one run, at least and at most, until it has settled.
-    memory_bytes : int
-        Predicted peak of one run.
-    """
+    """The runs of one theorem at one k."""
 
     theorem: str
     k: int
+    # runs, present: How many runs are judged, and how many of them are in the folder
     runs: int
     present: int
-    seconds: tuple[float, float]
-    memory_bytes: int
+    seconds: tuple[float, float]  # Time of one run, at least and at most, until it has settled
+    memory_bytes: int  # Predicted peak of one run
 
     @property
     def left(self) -> tuple[float, float]:

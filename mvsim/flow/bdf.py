@@ -48,17 +48,7 @@ class Coefficients:
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # where step sizes differ by more than doubles hold, errors of other orders are inf
 def coefficients(order: int, h: float, past: np.ndarray) -> Coefficients:
-    """Return the coefficients of one step.
-
-    Parameters
-    ----------
-    order : int
-        q, 1 to `MAX_ORDER`.
-    h : float
-        Step size.
-    past : numpy.ndarray
-        Sizes of the steps before, the last one first, q at least; q are used.
-    """
+    """Return the coefficients of one step of size h at order q, where ``past`` (q at least) has the sizes of the steps before, the last one first."""
     q = order
     l = np.zeros(q + 1)  # noqa: E741
     l[0] = l[1] = 1.0

@@ -18,13 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mvsim.base.errors import StalledError
-from mvsim.base.options import document_options
-from mvsim.flow.arrays import pack, unpack
+from mvsim.flow.arrays import unpack
 from mvsim.flow.base import State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import added
@@ -103,33 +101,12 @@ class Memory:
     errors: np.ndarray
 
 
-@document_options
 class EscapeFollower(FlowIntegrator):
-    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled.
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    {options}
-
-    Raises
-    ------
-    UsageError
-        If rtol is out of its domain, or the loss is drawn afresh at every step.
-    """
+    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled."""
 
     name = "escapes"
     called = "the gradient flow, from escape to escape,"
     usual = 1e-2
-
-    def is_mark(self, state: State) -> bool:
-        """Whether it is a mark."""
-        return state.memory is None or state.memory.marked == state.step
-
-    def pack(self, memory: Any) -> dict[str, np.ndarray]:
-        """Return the memory as arrays."""
-        return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
@@ -147,22 +124,25 @@ class EscapeFollower(FlowIntegrator):
         now = Moment(chart, state.c.ravel(), memory.v)
         past = Past(Moment(chart, memory.c_before, memory.v_before), memory.h_before) if memory.c_before.size else None
         learned = layout.learned(now.c)
+        ending = False  # whether t_end has changed a step: nothing after it can be resumed towards a later one
         while state.time < t_end:
             left, step, since = t_end - state.time, state.step + 1, memory.since
             if not stiff.is_all_at(now.c):
                 stiff, since = StiffNeurons(self.field, layout, now.c), 0.0
             told = foretell(layout, stiff, now, past and past.moment, steps.charted, learned)
             jump = None
-            if past is not None and step > memory.wait:
+            if past is not None and step > memory.wait and not ending:
                 jump = jumps.attempt(stiff, now, past, memory.h, told, learned, state.time, since)
                 if jump is None and jumps.refused:
                     memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
-            if jump is not None and jump.h < left:
+                ending = jump is not None and jump.h >= left
+            if jump is not None and not ending:
                 end, size, iterations, cut = jump.end, jump.h, HARD, False
                 memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=memory.errors + jump.errors, h=_after_jump(jump, told))
             else:
                 wanted = min(memory.h, told.longest_step)
                 cut = wanted >= left * (1.0 - 1e-14)
+                ending |= cut
                 try:
                     taken, size, stiff = self._step(steps, stiff, now, past, min(wanted, left), memory.iterations <= 2, told, learned)
                 except StalledError as error:
@@ -173,7 +153,7 @@ class EscapeFollower(FlowIntegrator):
             escaped = bool((layout.learned(end.c) != learned).any())
             past, now, learned = Past(now, size), end, layout.learned(end.c)
             time, lost = added(state.time, memory.time_lost, size)
-            mark = cut or escaped or jump is not None or step >= memory.marked + MARK_EVERY
+            mark = cut or escaped or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY
             memory = replace(
                 memory,
                 v=now.v,
@@ -188,10 +168,10 @@ class EscapeFollower(FlowIntegrator):
             evaluations = state.evaluations + steps.gradients + stiff.gradients
             state = State(step, t_end if cut else time, now.c.reshape(layout.shape), evaluations, math.nan, math.nan, memory)
             steps.gradients = stiff.gradients = 0
+            stiff.age += 1
             if mark:
                 stiff = StiffNeurons(self.field, layout, now.c)
-            stiff.age += 1
-            yield Visit(state, mark=mark, resumable=mark and not cut)
+            yield Visit(state, mark=mark, resumable=mark and not ending)
 
     def _started(self, state: State, layout: Layout) -> tuple[State, Memory]:
         """Return the beginning of a trajectory that has no past."""

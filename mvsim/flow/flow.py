@@ -33,13 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from mvsim.base.errors import DivergedError, StalledError
-from mvsim.base.options import document_options
-from mvsim.flow.arrays import pack
 from mvsim.flow.base import MARKS_PER_DECADE, State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.clock import time_of
@@ -62,8 +59,7 @@ tests hold the time between the escapes of two views to 5 % at rtol 1e-3."""
 
 GROWTH_THAT_SEES_NOISE = 1.5
 """Most growth of the time that a step takes over that of the step before, whatever the error: the response of a neuron to noise decays as a power of
-time, and a step that is much longer does not see it. Steps of one size h in the logarithm of time grow by e^h, so that where this binds, h tends to
-ln 1.5."""
+time, and a step that is much longer does not see it."""
 
 GROWTH_WHEN_QUIET, QUIET = 5.0, 1e-5
 """The same after a step whose error was so small a part of the tolerance, as where nothing escapes or relaxes."""
@@ -76,30 +72,11 @@ IMBALANCE = 20.0
 |grad J|^2 / J. Good steps through an escape reach a few; one that passes over an escape, thousands."""
 
 
-@document_options
 class GradientFlow(FlowIntegrator):
-    """c' = -grad J(c) with local error control.
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    {options}
-
-    Raises
-    ------
-    UsageError
-        If rtol is out of its domain, or the loss is drawn afresh at every step.
-    """
+    """c' = -grad J(c) with local error control."""
 
     name = "flow"
     called = "the gradient flow"
-
-    def is_mark(self, state: State) -> bool:
-        return state.memory is None or state.memory.marked == state.step
-
-    def pack(self, memory: Any) -> dict[str, np.ndarray]:
-        return {} if memory is None else pack(memory)
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         return unpack_memory(arrays)
@@ -168,7 +145,6 @@ class GradientFlow(FlowIntegrator):
                 raise StalledError(self._where(slowness(state.step - memory.moving_step), state, memory, stepped.system))
 
     def _started(self, state: State, t_end: float) -> tuple[State, Memory]:
-        """Return the beginning of a trajectory that has no past."""
         c = state.c.ravel()
         chart = EscapeChart.at(c, *self.field.escaping)
         reach = largest(c) + largest(self.field.escaping.threshold)
@@ -232,7 +208,6 @@ def added(time: float, lost: float, size: float) -> tuple[float, float]:
 
 
 def _number_waiting(system: ChartedField, stepper: StepperState) -> int:
-    """Return how many coordinates of the chart are still below their threshold."""
     return int(system.chart.waiting(stepper.history.Z[0]).sum())
 
 

@@ -9,6 +9,7 @@ import pydantic
 
 from mvsim.base.echo import echo, quantity
 from mvsim.base.errors import UsageError
+from mvsim.flow.arrays import pack
 from mvsim.flow.base import Deviation, Field, Integrator, State
 
 RTOL = 1e-3
@@ -56,6 +57,12 @@ class FlowIntegrator(Integrator):
     @classmethod
     def relative_gradients(cls, value: float | None) -> float:
         return max(1.0, (RTOL / (value or RTOL)) ** POWER_OF_RTOL)
+
+    def is_mark(self, state: State) -> bool:
+        return state.memory is None or state.memory.marked == state.step
+
+    def pack(self, memory: Any) -> dict[str, np.ndarray]:
+        return {} if memory is None else pack(memory)
 
     def horizon(self, t_end: float | None) -> float:
         return LAST_TIME if t_end is None else t_end

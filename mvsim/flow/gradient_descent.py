@@ -12,23 +12,14 @@ import pydantic
 from mvsim.base.echo import quantity
 from mvsim.base.errors import DivergedError, UsageError
 from mvsim.base.inputs import check_positive
-from mvsim.base.options import document_options
 from mvsim.flow.base import Deviation, Field, Integrator, State, Visit, next_log_mark
 
 MOST_STEPS = 1e15
 """Beyond this nobody waits, and steps could not be counted exactly."""
 
 
-@document_options
 class GradientDescent(Integrator):
-    """c <- c - eta grad J(c) (Equation 4.2), literally; time is eta times the number of steps.
-
-    Parameters
-    ----------
-    field : Field
-        What is followed.
-    {options}
-    """
+    """c <- c - eta grad J(c) (Equation 4.2), literally; time is eta times the number of steps."""
 
     name = "gd"
     option = "learning_rate"
@@ -91,7 +82,6 @@ class GradientDescent(Integrator):
             raise DivergedError(self._too_large(f"after step {state.step} {error}")) from None
 
     def _too_large(self, what: str) -> str:
-        """Say what a step size has led to."""
         return f"eta={self.learning_rate:g}: {what}; use a smaller step size (the run's sharpness tells the limit 2 / lambda_max)"
 
     def clock(self, state: State) -> str:

@@ -15,9 +15,8 @@ from mvsim.numerics.indexing import lookup
 from mvsim.numerics.norm import largest
 
 MOST_COLUMNS = 1600
-"""Most coordinates for which the whole Hessian is formed, one product for each. With one neuron of each class that can be stiff there are 2 k^2 of
-them, so that it is formed up to k = 28, with two up to k = 20. Without it Midpoint Mixup at d = k^20, k = 20 (800 coordinates) does not get beyond
-its first escape: steps stay far shorter than the time to the next one."""
+"""Most coordinates for which the whole Hessian is formed, one product for each: 2 k^2 with one neuron of each class that can be stiff. Without it
+Midpoint Mixup at d = k^20, k = 20 does not get beyond its first escape."""
 
 LIFETIME_OF_EXACT = 200
 """Steps for which it serves: it is made anew sooner where equations fail."""

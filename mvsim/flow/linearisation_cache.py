@@ -12,9 +12,8 @@ from mvsim.flow.null_directions import Preconditioner
 from mvsim.flow.stepper_state import StepperState
 
 OUTGROWN = 6.0
-"""Growth of the clock after which the system is linearised anew. Residuals, and with them the Hessian, fall as the time since an escape grows. With
-a Hessian that is far too large an iteration takes small steps, and ends because they are small. The whole Hessian of a loss that keeps its residuals
-is kept for all of its time: made anew at each such growth, it takes most of the gradients of Midpoint Mixup at d = k^20."""
+"""Growth of the clock after which the system is linearised anew: residuals, and with them the Hessian, fall as the time since an escape grows, and
+with one that is too large an iteration ends because its steps are small. The whole Hessian of a loss that keeps its residuals is kept longer."""
 
 
 class LinearisationCache:

@@ -36,22 +36,19 @@ ATTEMPTS = 40
 """Attempts at one step before it is given up."""
 
 COST_OF_UNSOLVED = 30
-"""Products with the Hessian, of two gradients each, that an unsolved equation is counted as: its own gradients, and those of the short steps after
-it. Where steps are far longer than neurons take to relax, the part of the Hessian that `Linearisation.curvature` leaves out is stiff too, and
-equations fail every few steps. Once they have cost as much since the last escape as the whole Hessian does, a product a column, that is formed. So a
-run pays at most about twice what it would with the better of the two, as far as this count is right."""
+"""Products with the Hessian, of two gradients each, that an unsolved equation is counted as, with the short steps after it. Once these have cost as
+much since the last escape as the whole Hessian does, a product a column, that is formed: a run pays about twice what the better of the two takes."""
 
 RESTART_AFTER = 3
 """Failed tests of one step after which the past is dropped."""
 
 RESTART_AFTER_UNSOLVED = 20
-"""Equations of one step that have not been solved after which the past is dropped. Where the system is 10^25 times stiffer than the step is long, a
-step may end in balance to within its tolerance and far from it for the field. Then the past says nothing of what comes next."""
+"""Equations of one step that have not been solved after which the past is dropped: of a system that is 10^25 times stiffer than the step is long it
+may say nothing of what comes next."""
 
 EXPENSIVE_HESSIAN = COST_OF_UNSOLVED * RESTART_AFTER_UNSOLVED
-"""Products beyond which the whole Hessian of a loss that keeps its residuals is held on to until the next escape. Where an equation fails, the step
-becomes shorter and the Hessian stays; where that does not do, it is formed again after the next failure. By the count of unsolved equations it would
-not be formed again: the past is dropped first, and the count with it. Midpoint Mixup at d = k^20, k = 20, takes 800."""
+"""Products beyond which the whole Hessian of a loss that keeps its residuals is held on to until the next escape: where an equation fails, the step
+becomes shorter and it stays. The count of unsolved equations alone would not form it again, as it is dropped with the past."""
 
 LEAST_AFTER_FAILURE, MOST_AFTER_FAILURES = 0.1, 0.2
 """Least part of the size of a step that failed its test that the next attempt has, and the most after two failures, as in CVODE."""

@@ -160,7 +160,7 @@ class Statement:
                 raise UsageError(f"{name}={echo(value)}: is no argument and no option of {self.name}{suggestion(name, self.setting.model_fields)}")
             if isinstance(value, (list, tuple)) and len(value) != len(sizes):
                 several = f"{len(value)} values for {len(sizes)} of {self.size}"
-                raise UsageError(f"{name}={', '.join(map(str, value))}: {several}; give one, or one for each {self.size}")
+                raise UsageError(f"{name}={echo(value)}: {several}; give one, or one for each {self.size}")
         make = self.make or self.setting
         return [
             make(**{self.size: n}, **{name: value[i] if isinstance(value, (list, tuple)) else value for name, value in fields.items()})

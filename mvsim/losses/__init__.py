@@ -39,18 +39,7 @@ class LossName(str):
 
 
 def loss_name(value: Any) -> LossName:
-    """Return the name of a loss, with the loss itself.
-
-    Parameters
-    ----------
-    value : str, PointwiseLoss or a subclass of it
-        A key of `LOSSES`, or a loss of one's own, which need not be there.
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, or a loss of one's own has no name, or that of another one.
-    """
+    """Return the name of a loss, a key of `LOSSES` or a loss of one's own, with the loss itself; raise `UsageError` if it is neither."""
     if isinstance(value, LossName):
         return value
     loss = value() if isinstance(value, type) and issubclass(value, PointwiseLoss) else value

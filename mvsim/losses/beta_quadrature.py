@@ -19,13 +19,7 @@ import numpy as np
 
 
 def beta_quadrature(a: float, b: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes in [0, 1] and the weights, which add up to 1, that integrate polynomials of degree below 2 ``nodes`` exactly.
-
-    Returns
-    -------
-    lambdas, weights : numpy.ndarray
-        (nodes,) each, in ascending order of the nodes; dimensionless.
-    """
+    """Return the nodes in [0, 1] and the weights, which add up to 1, that integrate polynomials of degree below 2 ``nodes`` exactly."""
     from scipy.linalg import eigh_tridiagonal
 
     diagonal, beside = _recurrence(a, b, nodes)

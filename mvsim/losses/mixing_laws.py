@@ -28,13 +28,7 @@ LAWS = 'a number, {"distribution": NAME, "args": [...]} with a name from scipy.s
 
 
 def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
-    """Make a law from a number, a frozen scipy.stats distribution, or the plain form that `MixingLaw.plain` gives.
-
-    Raises
-    ------
-    UsageError
-        If it is none of these, or does not live on [0, 1].
-    """
+    """Make a law from a number, a frozen scipy.stats distribution, or the plain form that `MixingLaw.plain` gives; raise `UsageError` for others."""
     if isinstance(value, str):  # from a command line
         try:
             value = float(value)
@@ -63,18 +57,10 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
 
 @dataclass(frozen=True)
 class MixingLaw:
-    """A law of lambda on [0, 1], by quadrature and by drawing from it.
+    """A law of lambda on [0, 1], by quadrature and by drawing from it."""
 
-    Attributes
-    ----------
-    distribution : scipy.stats frozen distribution or float
-        A float is a point mass.
-    nodes : int
-        Quadrature nodes of a continuous law.
-    """
-
-    distribution: Any
-    nodes: int = DEFAULT_NODES
+    distribution: Any  # A float is a point mass
+    nodes: int = DEFAULT_NODES  # Quadrature nodes of a continuous law
 
     def __post_init__(self) -> None:
         check_integer("nodes", self.nodes, 1, most=MOST_NODES)

@@ -14,17 +14,13 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some of the points, written out.
+    """Some of the points, written out."""
 
-    first, second  (n,) int64 indices i and j.
-    lam            (n,) weights of the first point in the mixture.
-    weight         (n,) weights of the points in the loss.
-    """
-
+    # first, second: (n,) int64 indices i and j
     first: np.ndarray
     second: np.ndarray
-    lam: np.ndarray
-    weight: np.ndarray
+    lam: np.ndarray  # (n,) weights of the first point in the mixture
+    weight: np.ndarray  # (n,) weights of the points in the loss
 
     def soft_labels(self, labels: np.ndarray, k: int) -> np.ndarray:
         """Return (k, n): lam 1[y_i = y] + (1 - lam) 1[y_j = y]."""
@@ -86,13 +82,10 @@ class AllPairs(Points):
     """All N^2 ordered pairs, i = j included, mixed with one weight of the first point, each with weight 1/N^2.
 
     At 1/2 the pairs (i, j) and (j, i) are the same point, so it is enough to visit i <= j and count i < j twice.
-
-    share        Weight of the first point.
-    both_orders  Visit every ordered pair, at 1/2 too.
     """
 
-    share: float
-    both_orders: bool = False
+    share: float  # Weight of the first point
+    both_orders: bool = False  # Visit every ordered pair, at 1/2 too
 
     @property
     def symmetric(self) -> bool:
@@ -118,15 +111,12 @@ class AllPairs(Points):
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs(Points):
-    """M given mixed points, each with weight 1/M.
+    """M given mixed points, each with weight 1/M."""
 
-    first, second  (M,) int64 indices i and j.
-    shares         (M,) weights of the first point.
-    """
-
+    # first, second: (M,) int64 indices i and j
     first: np.ndarray
     second: np.ndarray
-    shares: np.ndarray
+    shares: np.ndarray  # (M,) weights of the first point
 
     recurs = False
 

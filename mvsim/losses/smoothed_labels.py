@@ -8,18 +8,11 @@ from mvsim.losses.pointwise import PointwiseLoss
 
 
 class SmoothedLabels(PointwiseLoss):
-    """l(g, (1 - a) t + a / k) for a loss l and soft labels t over k classes.
+    """l(g, (1 - a) t + a / k) for a loss l, the mass a of the uniform law, and soft labels t over k classes.
 
     Smoothing the label of a mixed point is the same as mixing smoothed labels, as both are linear. Of the cross-entropy
 
         l(g, (1 - a) t + a / k) = l(g, t) + a sum_y (t_y - 1/k) g_y,   whose derivative by g_y is phi_y - (1 - a) t_y - a / k.
-
-    Parameters
-    ----------
-    loss : PointwiseLoss
-        l.
-    mass : float
-        a, from 0 to 1: the mass of the uniform law in each label.
     """
 
     name = "smoothed_labels"

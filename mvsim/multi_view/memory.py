@@ -47,16 +47,11 @@ class TestNeeds(NamedTuple):
 
 
 class KernelMemory(NamedTuple):
-    """What one kernel takes.
+    """What one kernel takes."""
 
-    run        (parameters, whether all pairs are summed) -> `Needs` in the memory of the machine.
-    test       (parameters, points) -> `TestNeeds`.
-    on_device  As ``run``, of a device of its own, as a GPU.
-    """
-
-    run: Callable[[Parameters, bool], Needs]
-    test: Callable[[Parameters, int], TestNeeds]
-    on_device: Callable[[Parameters, bool], Needs] | None = None
+    run: Callable[[Parameters, bool], Needs]  # (parameters, whether all pairs are summed) -> `Needs` in the memory of the machine
+    test: Callable[[Parameters, int], TestNeeds]  # (parameters, points) -> `TestNeeds`
+    on_device: Callable[[Parameters, bool], Needs] | None = None  # As ``run``, of a device of its own, as a GPU
 
 
 # What is there, and what would fit --------------------------------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,7 @@ from mvsim.numerics.namespaces import integers_like, namespace_of
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """A symmetric matrix in the form of an arrow; coordinates that it does not name have none.
-
-    Kernels make it of arrays of their own namespace; `with_arrays` brings it to the host, where everything else happens.
-    """
+    """A symmetric matrix in the form of an arrow; coordinates that it does not name have none."""
 
     border_index: Any  # (a,) integers: coordinates of the border, -1 for none
     border: Any  # (a, a) the border with itself
@@ -45,11 +42,6 @@ class Curvature:
         """Return the zero matrix, in the namespace and on the device of an array."""
         xp = namespace_of(like)
         return Curvature.of_border(integers_like(0, like), xp.zeros((0, 0), dtype=xp.float64, device=device(like)))
-
-    def with_arrays(self, to: Callable[[Any], Any]) -> Curvature:
-        """Return the same matrix with its arrays elsewhere, by a function that brings an array there."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Curvature(**{name: value if name == "lifetime" else to(value) for name, value in values.items()})
 
     @staticmethod
     def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:

@@ -25,17 +25,6 @@ class _Limit:
         self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
         self._before: list[int] | None = None
 
-    def look_again(self) -> None:
-        """Take in libraries that were loaded since."""
-        with self._lock:
-            known = {library.filepath for library in self._libraries}
-            new = [library for library in ThreadpoolController().select(user_api="blas").lib_controllers if library.filepath not in known]
-            self._libraries = [*self._libraries, *new]
-            if self._before is not None:
-                self._before = [*self._before, *(library.num_threads for library in new)]
-            if self._inside:
-                self._set([1] * len(self._libraries))
-
     def enter(self) -> None:
         with self._lock:
             if self._inside == 0:
@@ -63,8 +52,8 @@ _limit = cache(_Limit)
 
 
 def library_was_loaded() -> None:
-    """Tell that a library was loaded that may have a BLAS of its own, so that `one_blas_thread` knows of it."""
-    _limit().look_again()
+    """Tell that a library was loaded that may have a BLAS of its own, so that the next `one_blas_thread` knows of it."""
+    _limit.cache_clear()
 
 
 @contextmanager

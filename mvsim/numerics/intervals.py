@@ -12,30 +12,14 @@ clustered by run (`clustered_interval`) and for the bootstrap over runs."""
 
 
 def clopper_pearson(successes: float, trials: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the exact two-sided interval for a probability, given ``successes`` in ``trials`` independent trials.
+    """Return the exact two-sided interval for a probability, given x ``successes`` in n ``trials``, which need not be integers.
 
-    The lower end p solves P(X >= x) = (1 - confidence) / 2 for X binomial with n trials, the upper end P(X <= x) = (1 - confidence) / 2. Both tails
-    are incomplete beta functions, so that the ends are quantiles of beta distributions,
+    The lower end p solves P(X >= x) = (1 - confidence) / 2 for X binomial with n trials, the upper end P(X <= x) = (1 - confidence) / 2: with
+    q = (1 - confidence) / 2 they are the quantiles of beta distributions
 
-        low = B(q; x, n - x + 1),    high = B(1 - q; x + 1, n - x),    q = (1 - confidence) / 2,
+        low = B(q; x, n - x + 1),    high = B(1 - q; x + 1, n - x),
 
-    with low = 0 where x = 0 and high = 1 where x = n.
-
-    Parameters
-    ----------
-    successes, trials : float
-        x and n, 0 <= x <= n, n > 0. The quantiles are defined for any real numbers, such as an effective number of trials.
-    confidence : float
-        Probability, at least, with which the interval contains the true value.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end, dimensionless.
-
-    Source
-    ------
-    Clopper and Pearson (1934), The use of confidence or fiducial limits illustrated in the case of the binomial.
+    with low = 0 where x = 0 and high = 1 where x = n (Clopper and Pearson, Biometrika 26, 1934).
     """
     from scipy.special import betaincinv
 

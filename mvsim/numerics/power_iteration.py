@@ -15,24 +15,6 @@ def largest_eigenvalue(
     The Rayleigh quotient v.Hv / v.v of the last iterate is returned: never more than the largest eigenvalue, so a step size above 2 over
     it is certainly above the limit. Plain iteration finds the eigenvalue of largest modulus, which early in training is negative (growth in the
     polynomial regime); whenever the quotient is negative the Hessian is shifted by |Hv|, which leaves the largest eigenvalue ahead.
-
-    Parameters
-    ----------
-    hessian_vector_product : callable
-        v -> H v.
-    start : numpy.ndarray
-        First direction, any shape, not zero.
-    products : int
-        Most products to spend.
-    tolerance : float
-        Relative change of the estimate at which to stop.
-
-    Returns
-    -------
-    float
-        The estimate, dimensionless.
-    numpy.ndarray
-        The direction, of norm 1, shape of ``start``: a good start for the next estimate along a trajectory.
     """
     v = start / np.linalg.norm(start)
     estimate, shift = 0.0, 0.0

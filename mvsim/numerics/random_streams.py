@@ -22,20 +22,8 @@ def check_seed(seed: int, name: str = "seed") -> int:
 
 
 def stream(seed: int, name: str, index: int = 0) -> np.random.Generator:
-    """Return the random generator of the stream ``name`` under ``seed``.
+    """Return a fresh generator of a stream, one of the names at the top of this file; ``index`` numbers draws that are made again and again.
 
-    Parameters
-    ----------
-    seed : int
-        Any integer >= 0.
-    name : str
-        One of the names listed at the top of this file; each gives a statistically independent stream.
-    index : int
-        Numbers independent streams of the same name, for draws that are made again and again.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A fresh PCG64 generator; the same pair gives the same bits on every machine.
+    Streams are statistically independent, and the same arguments give the same bits on every machine.
     """
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(check_seed(seed), spawn_key=(_NAMES.index(name), index))))

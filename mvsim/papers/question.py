@@ -13,7 +13,7 @@ import numpy as np
 
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_integer, check_path
+from mvsim.base.inputs import check_integer, check_path, plain
 from mvsim.judging.statement import Procedure, ProgressDisplay, Request, Section, Statement
 from mvsim.judging.verdict_list import Verdicts
 from mvsim.multi_view.data import Dataset
@@ -53,6 +53,8 @@ class Question:
         Points that the runs were trained on, if they were given.
     fields : mapping
         Options of the statements: fields of their settings.
+    typed : mapping
+        How options were written, where that is not ``name=value``.
     """
 
     what: tuple[Run | str | os.PathLike[str], ...] = ()
@@ -64,6 +66,7 @@ class Question:
     threads: int | None = None
     data: Dataset | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+    typed: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def runs(self) -> tuple[Run | str | os.PathLike[str], ...]:
@@ -106,7 +109,7 @@ class Question:
         if not (self.runs or self.statements or self.controls):
             raise UsageError("nothing to verify: give runs (mvsim verify RUN.nc), a statement (mvsim verify midpoint/theorem-4.6) or --controls")
         for name in ("controls", "follow", "strict"):
-            if not isinstance(value := getattr(self, name), (bool, np.bool_, type(None))):
+            if not isinstance(value := getattr(self, name), (bool, type(None))):
                 raise UsageError(f"{name}={echo(value)}: must be True or False")
         if self.seeds is not None:
             check_integer("seeds", self.seeds, 1, "of runs or data sets at each size", most=10**6)
@@ -132,9 +135,8 @@ class Question:
                 f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it"
             )
 
-    @staticmethod
-    def _refuse(given: Mapping[str, Any], why: str) -> None:
-        unused = [f"{name}={echo(value)}" for name, value in given.items() if value is not None]
+    def _refuse(self, given: Mapping[str, Any], why: str) -> None:
+        unused = [self.typed.get(name, f"{name}={echo(value)}") for name, value in given.items() if value is not None]
         if unused:
             raise UsageError(f"{', '.join(unused)}: {why}; remove {'it' if len(unused) == 1 else 'them'}")
 
@@ -148,7 +150,7 @@ class Question:
                 known.statements.append(statement)
                 continue
             given = self.fields.get(statement.size, statement.sizes)
-            sizes: list[Any] = [given] if isinstance(given, (int, np.integer, str)) else several(statement.size, given)
+            sizes: list[Any] = [given] if isinstance(given, (int, str)) else several(statement.size, given)
             settings = statement.at(sizes, {name: value for name, value in self.fields.items() if name != statement.size})
             if not settings or len({getattr(setting, statement.size) for setting in settings}) < len(settings):
                 raise UsageError(f"{statement.size}={', '.join(map(str, sizes)) or '()'}: give at least one, each {statement.size} once")
@@ -238,9 +240,10 @@ def verify(
     """
     if progress is not None and not callable(progress):
         raise UsageError(f"progress={echo(progress)}: must be a function that returns a display for each run; give mvsim.progress_on itself")
+    what, controls, seeds, follow, folder, threads = map(plain, (what, controls, seeds, follow, folder, threads))
     given = [what] if isinstance(what, (Run, str, os.PathLike)) else several("what", what)
     place = None if folder is None else check_path("folder", folder, "a directory")
-    question = Question(tuple(given), False, controls, seeds, follow, place, threads, data, fields)
+    question = Question(tuple(map(plain, given)), False, controls, seeds, follow, place, threads, data, plain(fields))
     if progress is not None and not question.makes_runs:
         raise UsageError("progress: is for runs that are made for a statement; remove it")
     return Verdicts(verdict for section in question.sections(progress=progress) for verdict in section.verdicts)

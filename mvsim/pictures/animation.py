@@ -75,32 +75,9 @@ def save_animation(
     force: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> Path:
-    """Write the correlation matrix over time as an animation.
+    """Write the correlation matrix over time to a .gif or .html file, the same bytes every time, and return its path; arguments are as for `plot`.
 
-    Parameters
-    ----------
-    run : Run
-        The run.
-    path : str or path
-        Ends in .gif or .html.
-    classes : sequence of int, optional
-        Classes to show, counted from 0; by default all.
-    title : str, optional
-        What stands above the picture, besides which run it is and what has been learned by then.
-    force : bool
-        Whether an existing file may be overwritten.
-    notice : callable, optional
-        Is told in words what takes long, before it begins.
-
-    Returns
-    -------
-    Path
-        The file: the same bytes every time.
-
-    Raises
-    ------
-    UsageError
-        If the file may not be written, or there is no such class.
+    ``force`` overwrites a file, and ``notice`` is told in words what takes long, before it begins. Raises `UsageError` if the file may not be.
     """
     path = check_output(path, force, MOVIES)
     (shown,) = shown_of([run], classes)
@@ -123,7 +100,6 @@ def save_animation(
 
 
 def _movie(shown: Shown, values: NDArray[np.float64], frames: NDArray[np.int64], title: str | None, suffix: str) -> bytes:
-    """Draw some frames, and return the file."""
     with styled(), tempfile.TemporaryDirectory() as folder:
         figure, images, above = _first_frame(shown, values, title)
         movie = Path(folder) / f"movie{suffix}"
@@ -189,7 +165,6 @@ def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -
 
 
 def _name(figure: Figure, above: str, below: str) -> None:
-    """Write what stands above a frame."""
     figure.suptitle(f"{above}\n{below}", fontsize=9, x=0.01, ha="left")
 
 

@@ -16,15 +16,7 @@ NEAR = 0.015
 
 
 def groups_of(points: ArrayLike, near: float = NEAR) -> list[NDArray[np.int64]]:
-    """Return the indices of points that lie together: each point joins the first group whose first point is within ``near`` of it.
-
-    Parameters
-    ----------
-    points : array_like
-        (n, 2), as parts of the axes.
-    near : float
-        Largest distance in a group, in the same unit.
-    """
+    """Return the indices of points that lie together: each point joins the first group whose first point is within ``near`` of it."""
     groups: list[list[int]] = []
     places = np.asarray(points, dtype=np.float64)
     for index, point in enumerate(places):
@@ -37,19 +29,7 @@ def groups_of(points: ArrayLike, near: float = NEAR) -> list[NDArray[np.int64]]:
 
 
 def count_dots(axes: Axes, x: ArrayLike, y: ArrayLike, part: Callable[[NDArray[np.float64]], NDArray[np.float64]], colour: str) -> None:
-    """Write beside each place where dots coincide how many they are.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-        Where the dots are.
-    x, y : array_like
-        Their places.
-    part : callable
-        Turns values of an axis into parts of it, from 0 to 1; the same for both axes.
-    colour : str
-        Colour of the numbers.
-    """
+    """Write beside each place where dots coincide how many they are; ``part`` turns values of an axis into parts of it, from 0 to 1."""
     points = np.stack([np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)], axis=1)
     for group in groups_of(part(points)):
         if len(group) > 1:

@@ -44,27 +44,6 @@ def run_figure(
 
     By default: correlations, loss and learned classes over time, the two total correlations of every class at the end, and when neurons entered B; of
     linear models, whose neurons have no threshold, the gap between the two over time. What would be empty is left out.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        One run fills a picture of two columns, panels over time in the first; several get one column each, with shared axes in each row.
-    panels : sequence of str or Panel, optional
-        What to draw, from top to bottom: names of `mvsim.pictures.ALL_PANELS`, or panels.
-    classes : sequence of int, optional
-        Classes to show, counted from 0; by default all.
-    title : str, optional
-        What stands above the picture; by default what came out. An empty text leaves it out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Free of any global state of matplotlib; `save_figure` writes it to a file.
-
-    Raises
-    ------
-    UsageError
-        If there is no run, or more than `MOST_RUNS`, no such panel or class, or the title is no short text.
     """
     if not isinstance(runs, (list, tuple)):
         raise UsageError(f"runs={echo(runs)}: must be a list of runs")
@@ -80,7 +59,6 @@ def run_figure(
 
 
 def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> Figure:
-    """Draw, with the style in force."""
     figure, grid = _one(panels) if len(runs) == 1 else _side_by_side(len(runs), panels)
     for row, panel in zip(grid, panels, strict=True):
         limits = panel.limits(runs)
@@ -236,7 +214,6 @@ def _written_above(grid: np.ndarray) -> float:
 
 
 def _say(figure: Figure, grid: np.ndarray, runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) -> None:
-    """Write title, names of columns and footnote."""
     width = figure.get_figwidth()
     above = headline(runs) if title is None else plain(title)
     common, own = titles(runs, above)

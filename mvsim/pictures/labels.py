@@ -120,7 +120,6 @@ def headline(runs: Sequence[Shown]) -> str:
 
 
 def _short_name(shown: Shown) -> str:
-    """Return the name of the method without its law of mixing."""
     return shown.run.parameters.described.label + method_name(shown.run.method)
 
 
@@ -133,13 +132,6 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
     """Return what is common to all runs, and what each column has of its own: which run it is, and what it learned if nothing above says so.
 
     Of one run it is not said that it has settled: the headline tells of one that has not in other words.
-
-    Parameters
-    ----------
-    runs : sequence of Shown
-        All runs of the picture.
-    above : str
-        What stands above: the headline, or a title that was given.
     """
     told = [identity(shown) for shown in runs]
     common = [part for part in told[0] if all(part in parts for parts in told)]
@@ -179,17 +171,7 @@ def _length(text: str) -> int:
 
 
 def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
-    """Return what a reader has to know beside the title: how panels are read, and the first way in which runs depart from what is assumed.
-
-    Parameters
-    ----------
-    runs : sequence of Shown
-        All runs of the picture.
-    panels : sequence of Panel
-        All its panels.
-    width : int
-        Characters of a line.
-    """
+    """Return what a reader has to know beside the title: how panels are read, and the first way in which runs depart from what is assumed."""
     notes = [note for panel in panels if (note := panel.notes(runs))]
     lines = [wrapped(" ".join(notes), width)] if notes else []
     assumption = assumption_of(shown.run.parameters for shown in runs)
@@ -215,7 +197,6 @@ def _departure(shown: Shown, deviation: Deviation) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """Return text that no line breaks."""
     return text.replace(" ", KEPT)
 
 
@@ -237,7 +218,6 @@ def time_text(value: float) -> str:
 
 
 def _typeset(statement: str) -> str:
-    """Turn the plain letters of a deviation into mathematical ones."""
     for pattern, replacement in _TYPESETTING:
         statement = re.sub(pattern, replacement, statement)
     return statement

@@ -70,7 +70,6 @@ def bands_of(shown: Shown) -> list[Band]:
 
 
 def _draw(axes: Axes, shown: Shown, limits: Limits) -> None:
-    """Draw the bands, each with its name in it."""
     bands = bands_of(shown)
     for band in bands:
         if len(shown.times) == 1:
@@ -118,7 +117,6 @@ def _name_bands(axes: Axes, shown: Shown, bands: list[Band], limits: Limits) -> 
 
 
 def _part_filled(shown: Shown, band: Band, limits: Limits) -> float:
-    """Return what part of the panel a band fills, on the logarithmic axis of time."""
     widths = np.diff(np.log(shown.times)) / np.log(limits[1] / limits[0])
     return float(widths @ (band.high - band.low)[:-1]) / len(shown.classes)
 

@@ -29,13 +29,7 @@ _METADATA: dict[str, dict[str, str | None]] = {
 
 
 def check_output(path: str | os.PathLike[str], force: bool = False, formats: Sequence[str] = FORMATS) -> Path:
-    """Return ``path`` if a picture of one of some formats may be written there.
-
-    Raises
-    ------
-    UsageError
-        If it is no name or does not end in one of ``formats``, the file exists and ``force`` is not set, or nothing can be written there.
-    """
+    """Return ``path`` if a picture of one of some formats may be written there, else raise `UsageError`."""
     if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
         raise UsageError(f"path={echo(path)}: must be the name of a picture, for example run.png")
     path = Path(path)
@@ -49,26 +43,9 @@ def check_output(path: str | os.PathLike[str], force: bool = False, formats: Seq
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str], force: bool = False) -> Path:
-    """Write ``figure`` to ``path`` as the end of its name says.
+    """Write a figure to ``path``, as the end of its name says (one of `FORMATS`); ``force`` overwrites a file.
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Made by `run_figure`.
-    path : str or path
-        Ends in one of `FORMATS`.
-    force : bool
-        Whether an existing file may be overwritten.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    UsageError
-        If that is no figure, or the file may not be written; see `check_output`.
+    Raises `UsageError` if that is no figure, or the file may not be written; see `check_output`.
     """
     from matplotlib.figure import Figure
 

@@ -38,13 +38,7 @@ def panels_of(runs: Sequence[Shown]) -> tuple[Panel, ...]:
 
 
 def check_panels(panels: Any) -> tuple[Panel, ...]:
-    """Return the panels that are meant by names or by themselves.
-
-    Raises
-    ------
-    UsageError
-        If there is none, or one is not known or named twice.
-    """
+    """Return the panels that are meant by names or by themselves; raise `UsageError` for unknown or repeated ones."""
     panels = plain(panels)
     if not isinstance(panels, (list, tuple)) or not panels:
         raise UsageError(f"panels={echo(panels)}: must be a list of {', '.join(ALL_PANELS)}")

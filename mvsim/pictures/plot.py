@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import plain
 from mvsim.pictures.figure import run_figure
 from mvsim.pictures.panel import Panel
 from mvsim.pictures.sweep_figure import sweep_figure
@@ -57,6 +58,7 @@ def plot(
     RunFileError
         If a file is no run file.
     """
+    runs, panels, classes, title = map(plain, (runs, panels, classes, title))
     if isinstance(runs, str) and not runs:
         raise UsageError("runs='': must be the name of a run file or of the folder of a sweep")
     if isinstance(runs, str | os.PathLike) and Path(runs).is_dir():

@@ -22,18 +22,10 @@ from mvsim.runs.run import Run
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A run in a picture.
-
-    Attributes
-    ----------
-    run : Run
-        The run.
-    chosen : sequence of int, optional
-        Classes that are shown, counted from 0; all if there are none.
-    """
+    """A run in a picture."""
 
     run: Run
-    chosen: Sequence[int] | None = None
+    chosen: Sequence[int] | None = None  # Classes that are shown, counted from 0; all if there are none
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
@@ -135,13 +127,7 @@ class Shown:
 
 
 def shown_of(runs: Any, classes: Any) -> list[Shown]:
-    """Return what is shown of runs.
-
-    Raises
-    ------
-    UsageError
-        If one is no run, is of a method that this version does not know, or lacks one of the classes.
-    """
+    """Return what is shown of runs; raise `UsageError` if one is no run, is of an unknown method, or lacks one of the classes."""
     for run in runs:
         if not isinstance(run, Run):
             raise UsageError(f"runs: {echo(run)} is no run; read one with mvsim.open_run")

@@ -35,7 +35,6 @@ def _total_limits(runs: Sequence[Shown]) -> Limits:
 
 
 def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
-    """Draw the total correlations at the end, C_{y,1} against C_{y,2}, one dot per class."""
     first, second = _totals(shown)
     names = ("C_{y,1}", "C_{y,2}") if shown.run.parameters.V == 2 else (r"\max_\ell C_{y,\ell}", r"\min_\ell C_{y,\ell}")
     axes.axline((0, 0), slope=1, color=MARK, linewidth=0.7, linestyle=":", zorder=1)

@@ -11,7 +11,6 @@ stronger view        solid line
 weaker views         dashed line
 grey                 thresholds, bounds, diagonals, remarks
 black, orange        two kinds of anything else; where a hollow marker can tell the second kind, it is black, too
-blue to yellow       k, one colour for each: the larger, the lighter
 ===================  ==========================================================================================
 
 The hues are those of Okabe and Ito, which colour-blind readers can tell apart; what matters differs in lightness, line style or label too, so that it
@@ -20,7 +19,6 @@ is there in greyscale.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,29 +44,8 @@ STRONGER, WEAKER = "-", (0, (3.2, 1.4))
 MARK = "#555555"
 """Colour of thresholds, bounds, diagonals and remarks."""
 
-K_RANGE = 2, 1000
-"""Numbers of classes with the darkest and the lightest colour."""
-
-MARKERS = {6: "s", 10: "o", 20: "^", 50: "D"}
-"""Markers of numbers of classes; all others share one."""
-
 PALE = 0.35
 """How much is left of a colour where what it shows is due to chance."""
-
-
-def colour_of_k(k: int) -> str:
-    """Return the colour of a number of classes, the same in every picture: from dark to light over the logarithm of k, within `K_RANGE`."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    least, most = K_RANGE
-    place = math.log(k / least) / math.log(most / least)
-    return to_hex(colormaps["cividis"](0.9 * min(max(place, 0.0), 1.0)))
-
-
-def marker_of_k(k: int) -> str:
-    """Return the marker of a number of classes, the same in every picture: neighbours are told apart by it where their colours are near."""
-    return MARKERS.get(k, "p")
 
 
 def paler(colour: str, share: float = PALE) -> str:

@@ -64,21 +64,6 @@ def sweep_figure(runs: SweepRuns) -> Figure:
     Along one swept number they are lines, over two they are maps with a number in each field; both with Clopper-Pearson intervals over classes
     clustered by seed. Every value of anything else that is swept, as the method, has panels of its own; seeds are taken together. Runs that had not
     settled are counted like the others, and marked.
-
-    Parameters
-    ----------
-    runs : SweepRuns
-        A sweep; cells that are not done are left out.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Free of any global state of matplotlib; `save_figure` writes it to a file.
-
-    Raises
-    ------
-    UsageError
-        If no cell is done, or there are more than `MOST_PANELS` panels.
     """
     if not any(standing.state == "done" for standing in runs.standings):
         raise UsageError(f"{runs.folder.path}: no cell is done; make the runs with `mvsim sweep` first")
@@ -111,7 +96,6 @@ def _counted(runs: SweepRuns, numbers: Sequence[Axis], column: Column) -> NDArra
 
 
 def _occurring(facets: Sequence[Facet], outcomes: Sequence[str]) -> list[str]:
-    """Return the outcomes that some class has."""
     return [outcome for outcome in outcomes if any(np.nansum(facet.shares(outcome)[..., 0]) > 0.0 for facet in facets)]
 
 
@@ -131,7 +115,6 @@ def _all_lines(facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Seque
 
 
 def _lines(axes: Axes, facet: Facet, axis: Axis | None, outcomes: Sequence[str]) -> None:
-    """Draw the fractions of all outcomes along one swept number."""
     counts: list[Counts] = list(facet.counts.flat)
     x = np.array([float(value[0]) for value in axis.values]) if axis is not None else np.zeros(1)
     for shift, outcome in zip(np.linspace(-1.0, 1.0, len(outcomes)), outcomes, strict=True):
@@ -236,7 +219,6 @@ def _seeds(runs: SweepRuns) -> str:
 
 
 def _methods(runs: SweepRuns, column: Column) -> list[str]:
-    """Return the methods of the runs in a panel."""
     named = {name: value for case in column.cases for name, value in zip(case.axis.names, case.axis.values[case.place], strict=True)}
     return [str(named["method"])] if "method" in named else list(dict.fromkeys(cell.method for cell in runs.study.cells))
 
@@ -276,7 +258,6 @@ def _is_logarithmic(x: NDArray[np.float64]) -> bool:
 
 
 def _shifted(x: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return values moved by a share of the width of the axis."""
     if _is_logarithmic(x):
         return np.asarray(x * (x.max() / x.min()) ** share)
     return np.asarray(x + share * (x.max() - x.min()))

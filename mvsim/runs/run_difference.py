@@ -21,28 +21,14 @@ _DERIVED = {"summary", "sha256", "format", "regime", "faithful_eta"}
 
 
 class Difference(NamedTuple):
-    """One thing in which two runs differ.
+    """One thing in which two runs differ."""
 
-    Attributes
-    ----------
-    kind : str
-        "asked for", "made" (where and by what, which need not matter) or "came out".
-    name : str
-        What differs.
-    first, second : str
-        Its values, in words.
-    of_shapes : bool
-        Whether arrays differ in their shapes, so that no values are compared.
-    of_arrays : bool
-        Whether it is about the entries of arrays.
-    """
-
-    kind: str
-    name: str
+    kind: str  # "asked for", "made" (where and by what, which need not matter) or "came out"
+    name: str  # What differs
     first: str
     second: str
-    of_shapes: bool = False
-    of_arrays: bool = False
+    of_shapes: bool = False  # Whether arrays differ in their shapes, so that no values are compared
+    of_arrays: bool = False  # Whether it is about the entries of arrays
 
     @property
     def matters(self) -> bool:

@@ -32,30 +32,14 @@ NAMES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a study.
+    """One run of a study."""
 
-    Attributes
-    ----------
-    index : int
-        Its number, from 0.
-    swept : dict
-        The swept names that mean something for this run, with their values as the study gives them.
-    parameters : Parameters
-        Of the run.
-    method : str
-        Of the run.
-    seed : int
-        Of the run.
-    options : dict
-        Further options of `mvsim.simulate`.
-    """
-
-    index: int
-    swept: dict[str, Value]
+    index: int  # Its number, from 0
+    swept: dict[str, Value]  # The swept names that mean something for this run, with their values as the study gives them
     parameters: Parameters
     method: str
     seed: int
-    options: dict[str, Any]
+    options: dict[str, Any]  # Further options of `mvsim.simulate`
 
     @cached_property
     def file(self) -> str:

@@ -13,6 +13,7 @@ import logging
 import os
 import queue
 import socket
+import sys
 import time
 import uuid
 import warnings
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mvsim.base.echo import echo, shortened
+from mvsim.base.echo import echo, path_text, shortened
 from mvsim.base.errors import Interrupted, UsageError
 from mvsim.base.extras import load_extra
 from mvsim.base.inputs import check_integer
@@ -86,6 +87,7 @@ class Dask:
                 dispatch.until_done(lambda patience: _client(address, patience), loses_workers=False)
             else:
                 check_backends(jobs)
+                _check_main()
                 count = self._workers_for(jobs)
                 words = f"{count} worker {'processes' if count > 1 else 'process'}"
                 dispatch = _Dispatch(jobs, lambda client: begin(words + _dashboard(client)), tell)
@@ -206,10 +208,21 @@ def _do(job: Job, topic: str) -> Outcome:
 
 
 def _cause(error: BaseException) -> str:
-    """Return what the innermost of the errors says from which one came."""
+    """Return what the innermost of the errors says from which one came; what a worker says that dies before it can answer is on stderr."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
+    if "Nanny failed to start" in str(error):
+        return "a worker process ended before it could answer; its own error stands above"
     return shortened(" ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()), 200)
+
+
+def _check_main() -> None:
+    """Refuse a script that is no file, as one on standard input: each worker process would load it from its file."""
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is not None and getattr(main, "__spec__", None) is None and not os.path.exists(file):
+        advice = "save it as a file, or make one run after another with engine=None"
+        raise UsageError(f"engine='dask': worker processes cannot load this script, {path_text(file)}; {advice}")
 
 
 def _state_of(job: Job) -> tuple[int, int] | None:
@@ -245,9 +258,10 @@ def _local_client(workers: int) -> Iterator[Client]:
                 break
             except (RuntimeError, OSError, TimeoutError) as error:  # a worker died while it started
                 if not left:
-                    advice = "start fewer (--workers, workers=), or make one run after another (--engine serial, engine=None)"
-                    script = 'a script of Python calls this below `if __name__ == "__main__":`, from a file'
-                    raise UsageError(f"workers={workers}: could not be started ({_cause(error)}); {advice}; {script}") from None
+                    script = 'a script of Python calls this below `if __name__ == "__main__":`'
+                    fewer = "start fewer (--workers, workers=), or " if workers > 1 else ""
+                    advice = f"{script}; else {fewer}make one run after another (--engine serial, engine=None)"
+                    raise UsageError(f"workers={workers}: could not be started ({_cause(error)}); {advice}") from None
         stack.enter_context(cluster)
         yield stack.enter_context(_client(cluster.scheduler_address, 0.0))
 

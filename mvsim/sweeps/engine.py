@@ -12,24 +12,12 @@ from mvsim.sweeps.job import Job, Outcome, do
 
 
 class Event(NamedTuple):
-    """Something that happened to a job.
-
-    Attributes
-    ----------
-    cell : int
-        Its number.
-    worker : str
-        Who works on it.
-    status : dict
-        How the run goes, as `mvsim.simulate` tells it; empty when it begins.
-    outcome : Outcome or None
-        What became of it, once it has ended.
-    """
+    """Something that happened to a job."""
 
     cell: int
-    worker: str
-    status: dict[str, Any]
-    outcome: Outcome | None = None
+    worker: str  # Who works on it
+    status: dict[str, Any]  # How the run goes, as `mvsim.simulate` tells it; empty when it begins
+    outcome: Outcome | None = None  # What became of it, once it has ended
 
 
 @runtime_checkable

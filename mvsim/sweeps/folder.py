@@ -40,24 +40,12 @@ State = Literal["missing", "unfinished", "done", "failed"]
 
 
 class Standing(NamedTuple):
-    """How a cell stands.
+    """How a cell stands."""
 
-    Attributes
-    ----------
-    state : str
-        ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``.
-    message : str
-        Why it failed.
-    undecided : bool
-        Whether its run ended without an answer: it stalled, diverged, or is done without having settled.
-    blocked : bool
-        Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else.
-    """
-
-    state: State
-    message: str = ""
-    undecided: bool = False
-    blocked: bool = False
+    state: State  # ``missing`` (nothing is saved), ``unfinished`` (it goes on from what is), ``done`` or ``failed``
+    message: str = ""  # Why it failed
+    undecided: bool = False  # Whether its run ended without an answer: it stalled, diverged, or is done without having settled
+    blocked: bool = False  # Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else
 
 
 class Failure(Record):
@@ -105,7 +93,6 @@ class RunFolder:
         return found
 
     def _standing_of_file(self, cell: Cell, path: Path) -> Standing:
-        """Tell how a cell stands by its file."""
         try:
             provenance = read_provenance(path)
         except UsageError as error:
@@ -145,13 +132,7 @@ class RunFolder:
 
 
 class SweepFolder(RunFolder):
-    """A folder with a study and its runs.
-
-    Attributes
-    ----------
-    until : float or None
-        The same.
-    """
+    """A folder with a study and its runs."""
 
     def __init__(self, path: Path, study: Study, extend: bool = False, until: float | None = None) -> None:
         super().__init__(path)
@@ -195,7 +176,6 @@ class SweepFolder(RunFolder):
             write_atomically(place, _bytes(saved.model_copy(update={"until": self.until})))
 
     def _is_part_of(self, saved: Saved) -> bool:
-        """Whether a folder holds a study of these cells and more."""
         return set(self.study.files) < set(saved.cells)
 
     def _is_established(self) -> bool:
@@ -257,12 +237,10 @@ def is_sweep(path: str | os.PathLike[str]) -> bool:
 
 
 def _read(place: Path) -> Saved:
-    """Return what a study file says."""
     return read_record(place, Saved, _STUDY, _AWAY)
 
 
 def _study_of(place: Path, saved: Saved) -> Study:
-    """Return the study in a study file."""
     try:
         return Study.from_plain(saved.study.model_dump())
     except UsageError as error:
@@ -270,7 +248,6 @@ def _study_of(place: Path, saved: Saved) -> Study:
 
 
 def _bytes(record: Record) -> bytes:
-    """Return what a file says that holds a record."""
     return f"{json.dumps(record.model_dump(), indent=1)}\n".encode()
 
 

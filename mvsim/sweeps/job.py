@@ -20,46 +20,23 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Job:
-    """One cell to be done.
+    """One cell to be done."""
 
-    Attributes
-    ----------
-    folder : RunFolder
-        Where its run is kept.
-    cell : Cell
-        Which run.
-    seconds : float
-        How long it is expected to take: long ones go first.
-    until : float, optional
-        A run that ends before it settles goes on to this time.
-    checkpoint_seconds : float
-        Seconds between two saves: what an end without warning costs at most.
-    """
-
-    folder: RunFolder
-    cell: Cell
-    seconds: float
-    until: float | None
-    checkpoint_seconds: float
+    folder: RunFolder  # Where its run is kept
+    cell: Cell  # Which run
+    seconds: float  # How long it is expected to take: long ones go first
+    until: float | None  # A run that ends before it settles goes on to this time
+    checkpoint_seconds: float  # Seconds between two saves: what an end without warning costs at most
 
 
 class Outcome(NamedTuple):
-    """What became of a job.
+    """What became of a job."""
 
-    Attributes
-    ----------
-    state : str
-        ``done``, ``failed``, or ``busy``, if another process holds the run.
-    message, kind : str
-        Of what failed: why, and the kind of error.
-    settled : bool
-        Of what is done: whether the run had settled.
-    """
-
-    state: Literal["done", "failed", "busy"]
+    state: Literal["done", "failed", "busy"]  # ``done``, ``failed``, or ``busy``, if another process holds the run
+    # message, kind: Of what failed: why, and the kind of error
     message: str = ""
     kind: str = ""
-    settled: bool = True
+    settled: bool = True  # Of what is done: whether the run had settled
 
     @property
     def undecided(self) -> bool:

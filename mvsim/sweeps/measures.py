@@ -16,21 +16,11 @@ CLASSES = "classes_"
 
 
 class Measure(NamedTuple):
-    """A number of a run.
+    """A number of a run."""
 
-    Attributes
-    ----------
-    meaning : str
-        What it is, in words; dimensionless.
-    dtype : str
-        Of its column: Int64, Float64 or boolean.
-    of : callable
-        What returns it, None if the run does not have it.
-    """
-
-    meaning: str
-    dtype: str
-    of: Callable[[Run], Any]
+    meaning: str  # What it is, in words; dimensionless
+    dtype: str  # Of its column: Int64, Float64 or boolean
+    of: Callable[[Run], Any]  # What returns it, None if the run does not have it
 
 
 def _last(name: str, reduce: Callable[[np.ndarray], Any] = lambda values: values) -> Callable[[Run], float]:

@@ -102,9 +102,7 @@ class Runs(Sequence[Run]):
             If two runs are the same, so that they would stand at one place.
         """
         followed = following(self._columns)
-        axes = {
-            name: sorted(set(column), key=lambda one: (isinstance(one, str), one)) for name, column in self._columns.items() if name not in followed
-        }
+        axes = {name: _sorted(column) for name, column in self._columns.items() if name not in followed}
         indices = np.full(tuple(map(len, axes.values())), -1)
         for index in range(len(self)):
             place = tuple(values.index(self._columns[name][index]) for name, values in axes.items())
@@ -153,13 +151,6 @@ class SweepRuns(Runs):
     """What a sweep has made so far: the runs that are done, in the order of the cells.
 
     Nothing in `table` and `dataset` depends on when, where or in which order the runs were made, or how often they were stopped.
-
-    Parameters
-    ----------
-    folder : SweepFolder
-        The sweep.
-    notice : callable, optional
-        Learns how far the reading is: that of hundreds of runs takes a while.
     """
 
     def __init__(self, folder: SweepFolder, notice: Notice | None = None) -> None:
@@ -184,13 +175,7 @@ class SweepRuns(Runs):
         return self.folder.study
 
     def run(self, index: int) -> Run:
-        """Return the run of a cell, as far as it has been saved.
-
-        Raises
-        ------
-        UsageError
-            If there is none.
-        """
+        """Return the run of a cell, as far as it has been saved; raise `UsageError` if there is none."""
         place = check_integer("index", index, 0, "(the number of a cell)", len(self.study.cells) - 1)
         return open_run(self.folder.path_of(self.study.cells[place]))
 
@@ -234,7 +219,6 @@ class SweepRuns(Runs):
         return array.assign(cell=(array["file"].dims, indices, {"long_name": "number of the cell"}))
 
     def _each(self, what: str) -> Iterator[Cell]:
-        """Yield the cells, and say how far this is."""
         for place, cell in enumerate(self.study.cells):
             if self._notice is not None:
                 self._notice(what, place, len(self.study.cells))
@@ -242,7 +226,6 @@ class SweepRuns(Runs):
 
     @cached_property
     def _measured(self) -> list[Row]:
-        """What was measured of each cell, nothing where it is not done."""
         rows: list[Row] = []
         for cell, standing in zip(self._each("reading runs"), self.standings, strict=True):
             rows.append(_measured(self.run(cell.index)) if standing.state == "done" else {})
@@ -292,7 +275,6 @@ def open_sweep(path: str | os.PathLike[str], notice: Notice | None = None) -> Sw
 
 
 def _measured(run: Run) -> Row:
-    """Return the numbers of a run that it has."""
     row = {name: measure.of(run) for name, measure in measures_of(run.parameters).items()}
     return {name: value for name, value in row.items() if value is not None}
 
@@ -366,5 +348,4 @@ def _coordinate(values: Sequence[Any]) -> np.ndarray:
 
 
 def _values_of(axis: Axis, name: str) -> list[Any]:
-    """Return the values of one name along its dimension."""
     return [values[axis.names.index(name)] for values in axis.values]

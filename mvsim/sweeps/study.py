@@ -36,21 +36,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Study:
-    """What is asked for.
+    """What is asked for."""
 
-    Attributes
-    ----------
-    values : dict
-        Values for each name of `mvsim.sweeps.cell.NAMES` that is given, in that order.
-    zips : tuple of tuple of str
-        Names whose values are taken side by side; all others are crossed.
-    regime : str
-        "scaled", or "literal" for d = k^20.
-    """
-
-    values: dict[str, tuple[Value, ...]]
-    zips: tuple[tuple[str, ...], ...] = ()
-    regime: str = REGIMES[0]
+    values: dict[str, tuple[Value, ...]]  # Values for each name of `mvsim.sweeps.cell.NAMES` that is given, in that order
+    zips: tuple[tuple[str, ...], ...] = ()  # Names whose values are taken side by side; all others are crossed
+    regime: str = REGIMES[0]  # "scaled", or "literal" for d = k^20
 
     @classmethod
     def of(cls, given: Mapping[str, Any], zips: Sequence[Sequence[str]] = (), regime: str = REGIMES[0]) -> Study:
@@ -138,7 +128,6 @@ class Study:
 
 
 def _are_groups(zips: Any) -> bool:
-    """Tell whether these are lists of names."""
     return isinstance(zips, list | tuple) and all(isinstance(group, list | tuple) and all(isinstance(one, str) for one in group) for group in zips)
 
 

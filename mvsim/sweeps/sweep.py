@@ -98,7 +98,6 @@ def work_on(folder: SweepFolder, engine: Engine, display: Display | None = None,
 
 
 def _record(folder: SweepFolder, cell: Cell, outcome: Outcome) -> None:
-    """Keep why a cell failed, and forget that it did once it is done."""
     if outcome.state == "failed":
         folder.record_failure(cell, outcome.kind, outcome.message)
     elif outcome.state == "done":

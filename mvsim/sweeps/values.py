@@ -89,7 +89,6 @@ def _expanded(name: str, text: str) -> list[Value]:
 
 
 def _scalar(text: str) -> Value:
-    """Return a number or true or false as such, other text as it is."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from looping import looping
 from matplotlib.figure import Figure
 
 import mvsim
@@ -82,7 +83,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@looping("case", WRONG)
 def test_it_is_named(case):
     call, named = WRONG[case]
     with pytest.raises(mvsim.UsageError) as caught:

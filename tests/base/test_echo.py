@@ -1,7 +1,7 @@
 """What messages repeat of foreign values is safe to print, and short."""
 
 import numpy as np
-import pytest
+from looping import looping
 
 from mvsim.base.echo import LONGEST, echo, path_text, shortened, suggestion
 
@@ -11,7 +11,7 @@ class Broken:
         raise RuntimeError
 
 
-@pytest.mark.parametrize(
+@looping(
     ("value", "text"),
     [
         (3, "3"),
@@ -26,13 +26,12 @@ class Broken:
         (np.zeros(2), "array([0., 0.])"),
         ("\x1b[31m", "'\\x1b[31m'"),
     ],
-    ids=lambda _: "",
 )
 def test_values_are_shown_as_python_shows_them(value, text):
     assert echo(value) == text
 
 
-@pytest.mark.parametrize("value", ["x" * 5000, ["x" * 5000] * 5000, np.zeros(10**5), Broken(), range(10**9), b"\x1b" * 5000, "\x1b" * 5000], ids=type)
+@looping("value", ["x" * 5000, ["x" * 5000] * 5000, np.zeros(10**5), Broken(), range(10**9), b"\x1b" * 5000, "\x1b" * 5000])
 def test_whatever_the_value_the_text_is_short_and_printable(value):
     assert len(echo(value)) <= LONGEST
     assert echo(value).isprintable()

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-import pytest
+from looping import looping
 from tiny_run import learned_run
 
 import mvsim
@@ -73,7 +73,7 @@ def test_a_run_shows_its_headline_and_its_data():
     assert "script" not in found.tags
 
 
-@pytest.mark.parametrize("status", ["holds", "fails"])
+@looping("status", ["holds", "fails"])
 def test_a_verdict_shows_its_statement_and_its_numbers(status):
     verdict = mvsim.Verdict("Claim B.4", status, "T_A < 3", 2.0, 3.0, 0.33, "at t = 5")
     text = outline(verdict._repr_html_()).text

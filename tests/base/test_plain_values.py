@@ -8,6 +8,8 @@ from tiny_run import TINY
 
 import mvsim
 from mvsim.base.inputs import plain
+from mvsim.papers.question import Question
+from mvsim.pictures.panels import check_panels
 from mvsim.sweeps.study import Study
 
 
@@ -26,6 +28,10 @@ class Text(str):
 
 class Whole(int):
     pass
+
+
+class Panels(enum.Enum):
+    LOSS = "loss"
 
 
 class Size(enum.IntEnum):
@@ -81,3 +87,82 @@ def test_values_of_a_sweep_are_plain_too():
     assert Study.of(values).files == Study.of({**TINY, **OPTIONS, "method": "erm,midpoint", "seed": "0:2", "n_test": 3}).files
     assert types(Study.of(values).plain()["values"]["seed"]) == [int, int]
     assert Study.of({**TINY, "method": Method.ERM, "seed": range(3)}).values["seed"] == (0, 1, 2)
+
+
+class Statement(enum.Enum):
+    LEMMA = "midpoint/lemma-3.2"
+
+
+@pytest.fixture
+def question(monkeypatch):
+    """What `mvsim.verify` asks, checked; nothing is judged."""
+
+    def ask(what, **options):
+        asked = []
+
+        def sections(self, **_):
+            self.check()
+            asked.append(self)
+            return ()
+
+        monkeypatch.setattr(Question, "sections", sections)
+        mvsim.verify(what, **options)
+        return asked[0].as_dict()
+
+    return ask
+
+
+def test_a_question_is_the_one_of_plain_options(question, tmp_path):
+    expected = question("midpoint/theorem-4.6", k=[3, 4], N=[40, 50], d=2000, seeds=2, folder=tmp_path, noise="point", follow=False, threads=1)
+    given = {"k": np.array([3, 4]), "N": (Whole(40), np.int64(50)), "d": np.array(2000), "seeds": np.array(2), "folder": Text(tmp_path)}
+    given |= {"noise": np.str_("point"), "follow": np.bool_(False), "threads": Whole(1)}
+    asked = question(np.str_("midpoint/theorem-4.6"), **given)
+    assert asked == expected
+    assert types(asked) == types(expected)
+    assert question("midpoint/theorem-4.6", k=Size.THREE)["options"]["k"] == [3]
+
+
+def test_statements_and_runs_are_named_by_any_text(question, tmp_path):
+    for what in (
+        np.str_("midpoint/3.2"),
+        np.array("midpoint/3.2"),
+        np.array(["midpoint/3.2"]),
+        Statement.LEMMA,
+        [Statement.LEMMA],
+        Text("midpoint/3.2"),
+    ):
+        assert question(what)["statements"] == ["midpoint/lemma-3.2"]
+    paths = [tmp_path / "a.nc", tmp_path / "b.nc"]
+    for what in (paths, np.array([str(path) for path in paths]), [np.str_(path) for path in paths]):
+        asked = question(what)["runs"]
+        assert asked == [str(path) for path in paths]
+        assert types(asked) == [str, str]
+
+
+def test_what_is_no_option_of_a_question_is_refused_at_once(monkeypatch):
+    wrong = {"seeds": np.array([2]), "k": np.ma.masked_all(2), "d": [10**5000] * 3, "N": b"x", "noise": Statement.LEMMA, "follow": 1}
+    monkeypatch.setattr("mvsim.papers.midpoint_mixup.over_runs.make_folder", None)
+    for name, value in wrong.items():
+        with pytest.raises(mvsim.UsageError, match=rf"^{name}="):
+            mvsim.verify("midpoint/theorem-4.6", **{"k": [3, 4], name: value})
+
+
+def test_panels_are_named_by_any_text():
+    expected = check_panels(["loss", "correlations"])
+    for panels in (np.array(["loss", "correlations"]), [np.str_("loss"), Text("correlations")], (Panels.LOSS, expected[1])):
+        assert check_panels(panels) == expected
+
+
+def test_what_is_drawn_is_named_by_any_type(tmp_path):
+    path = tmp_path / "run.nc"
+    run = mvsim.simulate(mvsim.Parameters(**TINY), "erm", t_end=2.0, n_test=2, out=path)
+    expected = mvsim.plot(run, panels=["loss"], classes=[0, 1], title="mine")._repr_png_()
+    for runs, options in (
+        (Text(path), {"panels": np.array(["loss"]), "classes": range(2), "title": np.str_("mine")}),
+        (np.array(str(path)), {"panels": [Panels.LOSS], "classes": np.arange(2), "title": np.array("mine")}),
+        (np.array([str(path)]), {"panels": (Text("loss"),), "classes": [np.int64(0), Whole(1)], "title": Text("mine")}),
+    ):
+        assert mvsim.plot(runs, **options)._repr_png_() == expected
+    for runs in (np.array(3), b"run.nc", np.array([3])):
+        with pytest.raises(mvsim.UsageError, match=r"^runs"):
+            mvsim.plot(runs)

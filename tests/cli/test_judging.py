@@ -4,7 +4,7 @@ import io
 import sys
 from types import SimpleNamespace
 
-from mvsim.cli.judging import JudgingShown
+from mvsim.cli.progress import JudgingShown
 
 RUN = SimpleNamespace(path="runs/a.nc")
 ERASE = "\x1b[2K"

@@ -8,9 +8,8 @@ import pytest
 from sweep_folder import filled
 
 from mvsim.cli.dispatch import _show_warning
-from mvsim.cli.judging import JudgingShown
 from mvsim.cli.output import LOG_INTERVAL, Notices, note
-from mvsim.cli.progress import LoggedProgress
+from mvsim.cli.progress import JudgingShown, LoggedProgress
 from mvsim.cli.sweep_progress import SweepDisplay
 from mvsim.sweeps.runs import open_sweep
 

@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from child_processes import PATIENCE, wait_for
+from looping import looping
 
 import mvsim
 
@@ -100,7 +101,7 @@ def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0-N30.nc").status == "finished"
 
 
-@pytest.mark.parametrize("words", [["--help"], ["simulate", "--help"], ["--version"]])
+@looping("words", [["--help"], ["simulate", "--help"], ["--version"]])
 def test_reader_of_the_help_that_leaves(words):
     reading, writing = os.pipe()
     os.close(reading)

@@ -4,7 +4,7 @@ import io
 import re
 import sys
 
-import pytest
+from looping import looping
 from rich.console import Console
 
 from mvsim.cli import progress
@@ -35,7 +35,7 @@ def test_unknown_end_and_rate():
     assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, 1 min 20 s left at the present pace")
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0 s"), (59.6, "1 min 00 s"), (3599.7, "1 h 00 min"), (90000, "25 h 00 min")])
+@looping(("seconds", "text"), [(0.2, "0 s"), (59.6, "1 min 00 s"), (3599.7, "1 h 00 min"), (90000, "25 h 00 min")])
 def test_time_left(seconds, text):
     assert progress.pace({**STATUS, "seconds_left": seconds}).endswith(f"{text} left")
 
@@ -90,7 +90,7 @@ def test_log_survives_a_reader_that_left():
     assert tried
 
 
-@pytest.mark.parametrize(("steps", "said"), [(None, "mvsim: resuming at step 7\n"), (90, "mvsim: resuming at step 7 of 90\n")])
+@looping(("steps", "said"), [(None, "mvsim: resuming at step 7\n"), (90, "mvsim: resuming at step 7 of 90\n")])
 def test_log_says_where_a_run_is_resumed(steps, said):
     stream = io.StringIO()
     progress.LoggedProgress(stream).start({"compiling": False, "step": 7, "steps": steps})
@@ -106,7 +106,7 @@ def test_log_says_which_steps_are_done_again_and_how_long_a_run_takes():
     assert second.startswith("mvsim: this run is expected to take 2 min to 67 min (--dry-run predicts it)")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+@looping("encoding", ["utf-8", "ascii"])
 def test_live_display_on_a_terminal_of_any_encoding(encoding):
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, write_through=True)

@@ -1,11 +1,11 @@
 """Sizes and times as commands put them."""
 
-import pytest
+from looping import looping
 
 from mvsim.cli.output import bytes_text, seconds_text, span_text
 
 
-@pytest.mark.parametrize(
+@looping(
     ("count", "text"),
     [(2**20, "1 MiB"), (300.4 * 2**20, "300 MiB"), (2**30, "1 GiB"), (1.2 * 2**30, "1.2 GiB"), (64 * 2**30, "64 GiB"), (128 * 2**30, "128 GiB")],
 )
@@ -13,12 +13,12 @@ def test_sizes_are_in_mebibytes_up_to_a_gibibyte(count, text):
     assert bytes_text(count) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(45.0, "45 s"), (2.5, "2.5 s"), (0.0231, "23 ms"), (0.0023, "2.3 ms"), (4e-6, "4.0 us")])
+@looping(("seconds", "text"), [(45.0, "45 s"), (2.5, "2.5 s"), (0.0231, "23 ms"), (0.0023, "2.3 ms"), (4e-6, "4.0 us")])
 def test_short_times_have_two_digits(seconds, text):
     assert seconds_text(seconds) == text
 
 
-@pytest.mark.parametrize(
+@looping(
     ("seconds", "text"),
     [((2.0, 60.0), "2 s to 60 s"), ((0.1, 0.9), "1 s"), ((100.0, 7200.0), "2 min to 2 hours"), ((36000.0, 3.0 * 86400.0), "10 hours to 3 days")],
 )

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from looping import looping
 
 from mvsim.flow.bdf import MAX_ORDER, History, coefficients
 
@@ -20,7 +21,7 @@ def past_of(values, order, h=0.12, t=1.0):
     return History(Z, h, SIZES, 2, np.zeros(1), 0.0)
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@looping("order", range(1, MAX_ORDER + 1))
 def test_a_polynomial_of_the_order_is_predicted_and_satisfies_the_formula(order):
     values = np.polynomial.Polynomial(np.random.default_rng(order).standard_normal(order + 1))
     history = past_of(values, order)
@@ -32,7 +33,7 @@ def test_a_polynomial_of_the_order_is_predicted_and_satisfies_the_formula(order)
     assert abs(a) < 1e-13
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@looping("order", range(1, MAX_ORDER + 1))
 def test_the_corrected_polynomial_goes_through_the_values_before(order):
     """l vanishes at the q - 1 times before the last: a correction of the new value leaves the older ones alone."""
     h = 0.12
@@ -67,13 +68,13 @@ def error_of(order, steps):
     return abs(history.Z[0, 0] - np.exp(-t))
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@looping("order", range(1, MAX_ORDER + 1))
 def test_the_error_falls_as_the_step_to_the_order(order):
     coarse, fine = error_of(order, 40), error_of(order, 80)
     assert np.log2(coarse / fine) == pytest.approx(order, abs=0.35)
 
 
-@pytest.mark.parametrize("order", range(2, MAX_ORDER + 1))
+@looping("order", range(2, MAX_ORDER + 1))
 def test_a_lower_order_is_exact_where_a_lower_degree_is(order):
     values = np.polynomial.Polynomial(np.random.default_rng(order).standard_normal(order))
     lowered = past_of(values, order).lowered()
@@ -99,7 +100,7 @@ def after_some_step(order):
     return before, after, np.concatenate([[0.0], np.cumsum(after.past[:order])])
 
 
-@pytest.mark.parametrize("order", range(2, MAX_ORDER + 1))
+@looping("order", range(2, MAX_ORDER + 1))
 def test_a_lower_order_goes_through_one_value_less(order):
     """These values and the slope are all that a polynomial of its degree can meet."""
     _, history, ago = after_some_step(order)
@@ -109,7 +110,7 @@ def test_a_lower_order_goes_through_one_value_less(order):
     assert slope(lowered) == pytest.approx(slope(history), rel=1e-12)
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER))
+@looping("order", range(1, MAX_ORDER))
 def test_a_higher_order_goes_through_one_value_more(order):
     """Through the values that the past goes through, and one before them, which only the past before the last step still knows."""
     before, history, ago = after_some_step(order)
@@ -127,7 +128,7 @@ def test_a_step_of_another_size_is_the_same_polynomial():
     assert past_of(values, 4).rescaled(0.3).predicted()[0, 0] == pytest.approx(values(1.3), rel=1e-12)
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@looping("order", range(1, MAX_ORDER + 1))
 def test_the_estimated_error_is_that_of_the_formula(order):
     """Of BDF it is h^(q+1) y^(q+1) / ((q + 1) (1 + 1/2 + ... + 1/q)) to leading order, and so of y' = -y."""
     history, t = steps_of(order, 200, uneven=0.0)
@@ -136,7 +137,7 @@ def test_the_estimated_error_is_that_of_the_formula(order):
     assert history.coefficients().error * abs(after.correction[0]) == pytest.approx(expected, rel=0.02)
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
+@looping("order", range(1, MAX_ORDER + 1))
 def test_the_errors_of_the_orders_beside_are_those_of_their_formulas(order):
     """As far as a choice of the order needs them: at equal steps, of y' = -y."""
     history, t = steps_of(order, 200, uneven=0.0)
@@ -153,7 +154,7 @@ def test_the_errors_of_the_orders_beside_are_those_of_their_formulas(order):
         assert c.lower * abs(after.Z[order, 0]) == pytest.approx(error(order - 1), rel=0.02)
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER))
+@looping("order", range(1, MAX_ORDER))
 def test_at_the_order_above_the_error_is_smaller_after_some_steps(order):
     history, t = steps_of(order, 40)
     start = history.Z[0, 0]
@@ -180,8 +181,8 @@ def amplification(order, rate, sizes):
     return np.array(columns).T
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
-@pytest.mark.parametrize("uneven", [0.0, 0.1])
+@looping("order", range(1, MAX_ORDER + 1))
+@looping("uneven", [0.0, 0.1])
 def test_decay_of_any_rate_is_stable(order, uneven):
     """On the whole negative axis what steps carry on is damped, at every order, for equal steps and for ones that alternate by a fifth."""
     for rate in (-1e-2, -0.3, -1.0, -3.0, -10.0, -1e2, -1e4, -1e8):
@@ -195,8 +196,8 @@ def test_steps_that_alternate_too_much_are_not_stable():
     assert np.abs(np.linalg.eigvals(amplification(5, -1.0, np.array([0.8, 1.2])))).max() > 1.0
 
 
-@pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
-@pytest.mark.parametrize("longer", [1e120, 1e150, 1e300])
+@looping("order", range(1, MAX_ORDER + 1))
+@looping("longer", [1e120, 1e150, 1e300])
 def test_after_steps_longer_than_doubles_tell_no_other_order_is_taken(order, longer):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from looping import looping
 from stepping import Problem
 
 from mvsim.flow.bdf import LEAST_GROWTH, MAX_ORDER, SAFETY_HIGHER, SAFETY_OTHER, SAFETY_SAME, History, coefficients
@@ -69,7 +70,7 @@ def after_unequal_steps(q):
     return before, replace(before, past=SIZES[:-1], wait=0, correction=correction, scale=last.scale)
 
 
-@pytest.mark.parametrize("q", range(1, MAX_ORDER))
+@looping("q", range(1, MAX_ORDER))
 def test_at_the_order_above_the_error_becomes_what_is_aimed_at(q):
     """After unequal steps, with all sizes multiplied by what is chosen."""
     weight = 1e3 * abs(true_error(q + 1, SIZES)) * LAST_SLOPE
@@ -80,7 +81,7 @@ def test_at_the_order_above_the_error_becomes_what_is_aimed_at(q):
     assert SAFETY_HIGHER * abs(true_error(q + 1, ratio * SIZES)) * LAST_SLOPE == pytest.approx(weight, rel=1e-4)
 
 
-@pytest.mark.parametrize("q", range(2, MAX_ORDER + 1))
+@looping("q", range(2, MAX_ORDER + 1))
 def test_at_the_order_below_the_error_becomes_what_is_aimed_at(q):
     weight = 1e3 * abs(true_error(q - 1, SIZES)) * SLOPE
     before, after = after_unequal_steps(q)
@@ -91,8 +92,8 @@ def test_at_the_order_below_the_error_becomes_what_is_aimed_at(q):
     assert SAFETY_OTHER * abs(true_error(q - 1, ratio * SIZES)) * SLOPE == pytest.approx(weight, rel=1e-4)
 
 
-@pytest.mark.parametrize("wait", [0, 3])
-@pytest.mark.parametrize("q", range(1, MAX_ORDER + 1))
+@looping("wait", [0, 3])
+@looping("q", range(1, MAX_ORDER + 1))
 def test_at_the_same_order_the_error_becomes_what_is_aimed_at(q, wait):
     """Where the order may change, and while it may not, though the order above would allow far longer steps."""
     weight = 1e3 * abs(true_error(q, SIZES)) * NEXT_SLOPE
@@ -104,7 +105,7 @@ def test_at_the_same_order_the_error_becomes_what_is_aimed_at(q, wait):
     assert SAFETY_SAME * abs(true_error(q, ratio * SIZES)) * NEXT_SLOPE == pytest.approx(weight, rel=1e-4)
 
 
-@pytest.mark.parametrize("growth", [0.98 * LEAST_GROWTH, 1.02 * LEAST_GROWTH])
+@looping("growth", [0.98 * LEAST_GROWTH, 1.02 * LEAST_GROWTH])
 def test_steps_that_can_hardly_grow_are_kept_and_so_is_their_order(growth):
     weight = SAFETY_HIGHER * growth**5 * abs(true_error(4, SIZES)) * LAST_SLOPE  # at order 4 the error is a fifth power
     after, ratio = choose_stepped(*after_unequal_steps(3), weight)
@@ -112,8 +113,8 @@ def test_steps_that_can_hardly_grow_are_kept_and_so_is_their_order(growth):
     assert ratio == pytest.approx(1.0 if growth < LEAST_GROWTH else growth, rel=1e-4)
 
 
-@pytest.mark.parametrize("growth", [0.9, 1.0, 1.1])
-@pytest.mark.parametrize("q", range(1, MAX_ORDER))
+@looping("growth", [0.9, 1.0, 1.1])
+@looping("q", range(1, MAX_ORDER))
 def test_steps_that_keep_growing_or_shrinking_see_the_error_of_the_order_above(q, growth):
     """Real ones, of y' = f(t): each looks like the one before but for its size, so that a constant y^(q+1) leaves nothing of their corrections.
 

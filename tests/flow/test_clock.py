@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from looping import looping
 from stepping import Problem
 
 from mvsim.flow.bdf import MAX_ORDER, History
@@ -15,7 +16,7 @@ every_order = pytest.mark.parametrize("order", range(1, MAX_ORDER + 1))
 every_order_above_1 = pytest.mark.parametrize("order", range(2, MAX_ORDER + 1))
 
 
-@pytest.mark.parametrize("B", [1e-80, 1.0, 1e200])
+@looping("B", [1e-80, 1.0, 1e200])
 def test_time_and_size_are_inverses(B):
     for h in (1e-90, 1e-9, 0.1, 1.0, LONGEST):
         assert size_of(time_of(h, B), B) == pytest.approx(h, rel=1e-14, abs=0.0)
@@ -93,7 +94,7 @@ def test_a_smaller_clock_sees_the_same_function_of_time(order, h):
     assert after.scale == 0.0
 
 
-@pytest.mark.parametrize("order", [2, 4])
+@looping("order", [2, 4])
 def test_the_clock_is_no_smaller_than_the_reach_of_the_past(order):
     history, _ = relaxing(order, 0.001, 1.0, reach=0.03)
     after, B = with_smaller_clock(history, 1.0, np.ones(1))
@@ -169,7 +170,7 @@ def test_steps_in_x_have_the_order_of_the_formula(order, monkeypatch):
     assert np.log2(error(40) / error(80)) == pytest.approx(order, abs=0.35)
 
 
-@pytest.mark.parametrize("power", [2, 3, 8])
+@looping("power", [2, 3, 8])
 def test_a_relaxation_takes_as_many_steps_in_each_decade_of_time(power):
     """y' = -y^power, y = (1 + (power - 1) t)^(-1 / (power - 1))."""
     problem = Problem(lambda y: -(y**power), lambda y: -power * np.diag(y ** (power - 1)), lambda y: 1e-5 * y)

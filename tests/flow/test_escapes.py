@@ -93,3 +93,13 @@ def test_a_time_to_end_at_is_met(visits: list[Visit]) -> None:
     assert visits[-1].state.time == UNTIL
     assert visits[-1].mark
     assert not visits[-1].resumable
+
+
+@pytest.mark.parametrize("part", [0.55, 0.8])
+def test_what_an_earlier_end_has_changed_is_not_gone_on_from(field: Field, visits: list[Visit], part: float) -> None:
+    integrator = EscapeFollower(field)
+    saved = [visit.state for visit in integrator.trajectory(_start(), part * UNTIL) if visit.resumable][-1]
+    state = State(saved.step, saved.time, saved.c.copy(), saved.evaluations, np.nan, np.nan, integrator.unpack(integrator.pack(saved.memory)))
+    last = list(EscapeFollower(field).trajectory(state, UNTIL))[-1].state
+    assert (last.step, last.evaluations) == (visits[-1].state.step, visits[-1].state.evaluations)
+    assert (last.c == visits[-1].state.c).all()

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from looping import looping
 from stepping import Problem
 from tolerances import ROUNDOFF
 
@@ -18,7 +19,7 @@ from mvsim.flow.stepper import COST_OF_UNSOLVED, LONGEST_INVERSE, Stepper
 from mvsim.numerics.arrow_matrix import Curvature
 
 
-@pytest.mark.parametrize("index", [np.arange(5), np.array([3, 0]), np.zeros(0, int)], ids=["all", "two", "none"])
+@looping("index", [np.arange(5), np.array([3, 0]), np.zeros(0, int)])
 def test_the_preconditioner_is_the_inverse_in_the_coordinates_of_y(index):
     rng = np.random.default_rng(0)
     square = rng.standard_normal((5, 5))
@@ -61,7 +62,7 @@ def states_of(problem, steps):
     return states
 
 
-@pytest.mark.parametrize("known", [True, False])
+@looping("known", [True, False])
 def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_where_the_chart_is_curved(known):
     rng = np.random.default_rng(1)
     square = rng.standard_normal((6, 6))

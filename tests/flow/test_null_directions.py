@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from looping import looping
 from stepping import Problem
 
 from mvsim.flow.linearisation import Linearisation
@@ -84,7 +85,7 @@ def test_several_of_one_neuron_are_found_whatever_their_scales():
         assert np.abs(pattern @ found.basis).max() < 1e-14
 
 
-@pytest.mark.parametrize("apart", [1e4, 1e8, 1e20, 1e40])
+@looping("apart", [1e4, 1e8, 1e20, 1e40])
 def test_those_at_large_scales_are_exact_in_the_coordinates_at_small_ones(apart):
     """Each component to the last digits of itself, as it is multiplied by the rate at which its coordinate relaxes."""
     patterns = [(1e-2, [0.9, 0.4, 0.6, 0, 0, 0]), (1e-2 / apart, [0, 0, 0, 0.5, 0.8, 0.3])]
@@ -95,7 +96,7 @@ def test_those_at_large_scales_are_exact_in_the_coordinates_at_small_ones(apart)
         assert (np.abs(pattern @ found.basis) <= 1e-14 * (np.abs(pattern) @ np.abs(found.basis))).all()
 
 
-@pytest.mark.parametrize("part", [10.0**-n for n in range(9, 18)])
+@looping("part", [10.0**-n for n in range(9, 18)])
 def test_beside_a_weak_pattern_those_that_are_found_are_none_of_the_strong_one(part):
     """Two patterns of four features: two directions where the weak one is seen, three where it is rounding, none to two where that is open."""
     strong, weak = np.array([0.7, 0.3, 0.8, 0.9]), np.array([0.1, 0.2, 0.9, 0.4])
@@ -105,7 +106,7 @@ def test_beside_a_weak_pattern_those_that_are_found_are_none_of_the_strong_one(p
     assert np.abs(strong @ found).max(initial=0.0) <= 10.0 * ROUNDING
 
 
-@pytest.mark.parametrize("part", [1e-11, 1e-12, 1e-13])
+@looping("part", [1e-11, 1e-12, 1e-13])
 def test_a_weak_pattern_spoils_no_direction_in_other_features(part):
     """Of seven features with one pattern there are six, whatever the other two have."""
     pattern = [0.9, 0.4, 0.6, 0.2, 0.8, 0.7, 0.3, 0, 0]
@@ -116,7 +117,7 @@ def test_a_weak_pattern_spoils_no_direction_in_other_features(part):
     assert np.abs(np.array(pattern) @ within).max() < 1e-14
 
 
-@pytest.mark.parametrize("features", [10, 40, 200])
+@looping("features", [10, 40, 200])
 def test_one_pattern_of_many_features_leaves_one_direction_less_than_these(features):
     """Their sum is as large as the matrix is: rounding counts against that. Components over six powers of ten stay orthonormal."""
     pattern = 10.0 ** -np.random.default_rng(6).uniform(0, 6, features)
@@ -170,7 +171,7 @@ GAMMA = 2.0**110
 """About 10^33: gamma H is 10^24 for the softest pattern, and its rounding 10^8."""
 
 
-@pytest.mark.parametrize("index", [np.arange(8), np.array([4, 0, 1, 3, 2, 7, 6, 5])], ids=["in order", "in another order"])
+@looping("index", [np.arange(8), np.array([4, 0, 1, 3, 2, 7, 6, 5])])
 def test_along_such_a_direction_the_preconditioner_is_one(index):
     """A force on the stiff part alone, and a rest along the direction; in fractions, with the patterns as they are."""
     H, rng = hessian(), np.random.default_rng(0)
@@ -194,8 +195,8 @@ def test_control_without_them_rounding_decides_how_far_an_iteration_goes_along_i
     assert abs(x[3:5] @ without([0.77, 0.53]) + 3e-4) > 1e-4
 
 
-@pytest.mark.parametrize("part", [1e-4, 1e-8, 1e-11])
-@pytest.mark.parametrize("gamma", [2.0**60, GAMMA])
+@looping("part", [1e-4, 1e-8, 1e-11])
+@looping("gamma", [2.0**60, GAMMA])
 def test_beside_a_weak_pattern_on_the_same_features_the_inverse_is_as_exact_as_the_hessian_tells_that(part, gamma):
     """Two patterns of three features, in fractions. The weak one is 10^-16 / part of itself away from what the Hessian says."""
     patterns = [(1e-5, [0.9, 0.4, 0.6]), (1e-5 * part, [0.3, 0.8, 0.5])]
@@ -235,7 +236,7 @@ def test_many_vectors_are_done_at_once():
     assert solve(r[0], r[1]) == pytest.approx(np.stack([solve(one, other) for one, other in zip(*r, strict=True)]))
 
 
-@pytest.mark.parametrize(("gamma", "exactly", "differs"), [(LOST / 1e-8, True, False), (LOST / 1e-11, True, True), (LOST / 1e-11, False, False)])
+@looping(("gamma", "exactly", "differs"), [(LOST / 1e-8, True, False), (LOST / 1e-11, True, True), (LOST / 1e-11, False, False)])
 def test_they_are_looked_for_only_where_rounding_would_hide_them(gamma, exactly, differs):
     """Elsewhere the results are those of the plain inverse, bit for bit."""
     H, r = hessian(), np.random.default_rng(2).standard_normal(8)
@@ -303,7 +304,7 @@ def held(name):
     return time, np.abs(nothing @ (end - start)[within]).max()
 
 
-@pytest.mark.parametrize("name", list(PROBLEMS))
+@looping("name", list(PROBLEMS))
 def test_what_no_force_acts_on_stands_still_for_ever(name):
     time, moved = held(name)
     assert time > 1e35

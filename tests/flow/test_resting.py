@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import DISSIPATED, FEW_OPERATIONS, RESTED
 
 import mvsim
@@ -132,7 +133,7 @@ def test_what_is_stepped_is_where_its_stepper_says():
     assert np.array_equal(np.delete(of, STEPPED), np.delete(velocity, STEPPED))
 
 
-@pytest.mark.parametrize("which", ["with a guide", "the others"])
+@looping("which", ["with a guide", "the others"])
 def test_the_correction_makes_what_rests_of_second_order(which):
     """Errors over a time t fall as its third power, without the correction as its second."""
     index, errors, uncorrected = np.array([*FOLLOWING]) if which == "with a guide" else OTHERS, [], []
@@ -156,7 +157,7 @@ def test_where_the_guide_has_turned_its_row_moves_at_constant_speed():
     assert found[[0, 2]] == pytest.approx((start + velocity)[[0, 2]], rel=FEW_OPERATIONS)
 
 
-@pytest.mark.parametrize("corrected", [False, True])
+@looping("corrected", [False, True])
 def test_what_noise_carries_guides_nothing(corrected):
     """From far below it is on its way at 10^5 times the speed of its row on the chart, and comes second; an escape elsewhere makes it faster."""
     c = np.array([0.20, 0.02, 0.15, 0.12])
@@ -627,7 +628,7 @@ def test_a_flow_in_which_more_than_half_come_to_be_needed_goes_on_with_all(monke
     assert losses[0] - losses[1] == pytest.approx(states[-1].dissipation, rel=DISSIPATED)
 
 
-@pytest.mark.parametrize("rests", [False, True])
+@looping("rests", [False, True])
 def test_of_each_coordinate_that_can_be_stiff_it_is_known_which_neuron_it_belongs_to(rests):
     """Correlations have four axes, class, neuron, class and view; while some rest, those that are stepped stand in one row."""
     state = next(state for state in flow("midpoint", rests).states[200:] if not rests or state.memory.resting.elapsed > 0.0)

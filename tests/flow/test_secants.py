@@ -1,7 +1,7 @@
 """The implicit equation solved by secants: with what preconditioner, in how many evaluations, and of what."""
 
 import numpy as np
-import pytest
+from looping import looping
 from tolerances import ROUNDOFF
 
 from mvsim.flow.linearisation import Linearisation
@@ -52,7 +52,7 @@ class Linear:
         return solve_by_secants(equation, near, precondition, weight, allowed, rate, secants or Secants.none())
 
 
-@pytest.mark.parametrize(("size", "growth", "solved"), [(1e-11, 1e4, True), (5e-6, 1e4, True), (1e-3, 1e4, False), (1e-3, 1e2, True)])
+@looping(("size", "growth", "solved"), [(1e-11, 1e4, True), (5e-6, 1e4, True), (1e-3, 1e4, False), (1e-3, 1e2, True)])
 def test_a_residual_that_grows_is_given_up_only_if_it_grows_very_much_and_is_not_small_enough(size, growth, solved):
     """The first residual is ``size`` and the second ``growth`` times that; 0.1 is enough."""
     equation = ImplicitEquation(lambda y: np.array([(1.0 + growth) * size]), 1.0, np.zeros(1), np.zeros(1))
@@ -61,7 +61,7 @@ def test_a_residual_that_grows_is_given_up_only_if_it_grows_very_much_and_is_not
     assert (solution is not None) == solved
 
 
-@pytest.mark.parametrize("s", [1, 2, 5])
+@looping("s", [1, 2, 5])
 def test_with_an_exact_preconditioner_one_direction_does(s):
     problem = Linear(s, size=100.0)
     solution, secants = problem.solved(1.0, problem.matrix(1.0))
@@ -70,7 +70,7 @@ def test_with_an_exact_preconditioner_one_direction_does(s):
     assert len(secants.steps) == len(problem.of_part)
 
 
-@pytest.mark.parametrize("s", [1, 2])
+@looping("s", [1, 2])
 def test_with_a_wrong_preconditioner_a_direction_for_each_coordinate_does(s):
     problem = Linear(s, size=0.5)
     solution, secants = problem.solved(1.0)
@@ -97,7 +97,7 @@ def test_what_is_known_of_the_jacobian_serves_for_every_gamma():
     assert (len(problem.of_part), len(problem.whole)) == (1, 1)
 
 
-@pytest.mark.parametrize(("rate", "evaluations_of_part"), [(1.0, 2), (1e-6, 1)])
+@looping(("rate", "evaluations_of_part"), [(1.0, 2), (1e-6, 1)])
 def test_the_whole_is_evaluated_last_and_only_there(rate, evaluations_of_part):
     """Where convergence was fast before, fewer evaluations are expected to do."""
     problem = Linear(2, size=0.5)
@@ -161,7 +161,7 @@ def test_the_solution_is_as_close_as_the_tolerance_of_each_coordinate_asks():
     assert abs(defect[0]) <= 2.0 * SOLVED * np.sqrt(5.0) * 1e-3
 
 
-@pytest.mark.parametrize("gamma", [30.0, 1e200, np.inf])
+@looping("gamma", [30.0, 1e200, np.inf])
 def test_where_it_diverges_there_is_no_solution_and_nothing_is_kept(gamma):
     problem = Linear(4)
     solution, secants = problem.solved(gamma, secants=Secants(np.arange(4), np.ones((1, 4)), np.ones((1, 4))))

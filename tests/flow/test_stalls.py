@@ -2,12 +2,12 @@
 
 import math
 
-import pytest
+from looping import looping
 
 from mvsim.flow.stalls import fall_while_time_doubles, gets_further, has_stalled
 
 
-@pytest.mark.parametrize(
+@looping(
     ("time", "loss", "gradient", "said"),
     [
         (100.0, 2.0, 0.1, "while time doubles, ln J would fall by 0.5"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from sksundae.cvode import CVODE
 from stepping import Problem, follow
 from tolerances import FEW_OPERATIONS
@@ -30,7 +31,7 @@ def robertson_jacobian(y):
     return np.array([[-0.04, 1e4 * y[2], 1e4 * y[1]], [0.04, -1e4 * y[2] - 6e7 * y[1], -1e4 * y[1]], [0.0, 6e7 * y[1], 0.0]])
 
 
-@pytest.mark.parametrize("t_end", [40.0, 4e4, 4e9])
+@looping("t_end", [40.0, 4e4, 4e9])
 def test_robertson(t_end):
     """The reference is CVODE's own, with a dense Jacobian at a thousandth of the tolerance."""
     scale = np.array([1.0, 1e-5, 1.0])
@@ -153,7 +154,7 @@ def test_integrals_follow_with_the_accuracy_of_the_steps():
     assert integrals == pytest.approx([1.0 - np.exp(-3.0), 3.0], abs=1e-5)
 
 
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-5, 1e-7])
+@looping("tolerance", [1e-3, 1e-5, 1e-7])
 def test_the_error_follows_the_tolerance(tolerance):
     def f(y):
         return np.array([-1e6 * (y[0] - np.cos(y[1])), 1.0])
@@ -175,7 +176,7 @@ def test_a_step_that_is_not_sound_is_tried_shorter_until_it_is():
         stepper.step(state, 1.0, lambda size, before, after: None)
 
 
-@pytest.mark.parametrize("refused", [3, 4, 7])
+@looping("refused", [3, 4, 7])
 def test_a_step_that_is_refused_until_the_past_is_dropped_keeps_the_integrals(refused):
     """From the fourth refusal on each attempt starts anew from where the step began, and from what the integrals were there."""
     problem, asked = Problem(lambda y: np.ones(1), lambda y: np.zeros((1, 1)), lambda y: np.full(1, 1e-3)), []
@@ -320,7 +321,7 @@ def rearranged(state, order):
     return state.for_coordinates(order, y, nothing, np.flatnonzero(order == 1))
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]])
+@looping("order", [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]])
 def test_in_another_order_the_steps_are_the_same(order):
     """Twelve of them, with what comes of them: but for round-off, and from the first on what was known of the system is found out anew."""
     order, first = np.array(order), np.arange(4)
@@ -357,7 +358,7 @@ def extended(state, steady=(2, 3)):
     return state.for_coordinates(NEW, PLACES, SPEEDS, np.array(steady, int))
 
 
-@pytest.mark.parametrize("h", [1e-3, 1e-2])
+@looping("h", [1e-3, 1e-2])
 def test_what_is_new_has_moved_at_constant_speed(h):
     """Whether it is seen from a frame that moves with it or not: a prediction goes on with it, and so does one for a time that is past."""
     state = chased()

@@ -34,6 +34,5 @@ def raised(broken: str, error: BaseException) -> Breach:
 
 
 def short(text: str, most: int = 300) -> str:
-    """Return text that can be printed."""
     plain = text if text.isprintable() else ascii(text)
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."

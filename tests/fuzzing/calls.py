@@ -99,24 +99,20 @@ VALUES: dict[str, Callable[[], Any]] = {
 
 @functools.cache
 def parameters() -> mvsim.Parameters:
-    """Return the parameters of a tiny problem."""
     return mvsim.Parameters(k=3, m=2, N=6)
 
 
 @functools.cache
 def data() -> mvsim.Dataset:
-    """Return its data."""
     return mvsim.sample_dataset(parameters(), 0)
 
 
 @functools.cache
 def objective() -> Any:
-    """Return its loss."""
     return mvsim.objective("midpoint", parameters(), data())
 
 
 def correlations() -> np.ndarray:
-    """Return its initial state."""
     return mvsim.initial_correlations(parameters(), 0)
 
 
@@ -228,7 +224,6 @@ class Call:
         return f"{self.function}({self.argument}=...)"
 
     def breaches(self, folder: Path) -> list[Breach]:
-        """Call it in an empty folder with a run in it and return what is wrong."""
         (folder / "run.nc").write_bytes(run_bytes())
         here = os.getcwd()
         os.chdir(folder)
@@ -270,7 +265,6 @@ class Call:
 
 @st.composite
 def calls(draw: st.DrawFn) -> Call:
-    """Return a call with one argument that is probably wrong."""
     name = draw(st.sampled_from(sorted(FUNCTIONS)))
     function = FUNCTIONS[name]
     arguments = [argument for argument in arguments_of(name) if argument not in function.fixed]

@@ -52,7 +52,6 @@ class Command:
     apart: bool = False
 
     def breaches(self, folder: Path) -> list[Breach]:
-        """Try it in an empty folder and return what is wrong."""
         for name, content in self.files:
             (folder / name).write_bytes(content)
         before = contents(folder)

@@ -75,7 +75,6 @@ def _values() -> st.SearchStrategy[Any]:
 
 @st.composite
 def configs(draw: st.DrawFn) -> Command:
-    """Return a run whose options come from a file."""
     small = {name: int(value) for name, value in SMALL if value is not None} | {"quiet": True}
     lines, named, label, refused = dict(small), (FILE,), "config right", None
     which = draw(st.sampled_from(("right", "unknown key", "odd value", "law", "raw", "text", "encoding", "cut off", "twice")))

@@ -31,14 +31,12 @@ MAKES = {"plot": ("a.svg",), "verify": (), "resume": (FILE,)}
 
 @functools.cache
 def run_bytes() -> bytes:
-    """Return the file of a short run."""
     with tempfile.TemporaryDirectory() as folder:
         mvsim.simulate(mvsim.Parameters(**RUN), "midpoint", t_end=5.0, n_test=20, out=Path(folder) / FILE)
         return (Path(folder) / FILE).read_bytes()
 
 
 def forged(**entries: Any) -> bytes:
-    """Return the file of a run whose provenance says something else, with the right checksum."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         path.write_bytes(run_bytes())
@@ -63,7 +61,6 @@ def edited(name: str, value: Any) -> bytes:
 
 
 def foreign() -> bytes:
-    """Return an HDF5 file of somebody else."""
     file = io.BytesIO()
     with h5py.File(file, "w") as opened:
         opened["values"] = [1.0, 2.0]
@@ -115,7 +112,6 @@ TITLES = ("$\\frac{$", "$x", "\\", "$\\unknown$", "^", "$^$", "x" * 5000, "\x1b[
 
 @st.composite
 def files(draw: st.DrawFn) -> Damaged:
-    """Return a reader and a file."""
     reader = draw(st.sampled_from(sorted(READERS)))
     which = draw(
         st.sampled_from(

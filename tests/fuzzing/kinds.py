@@ -42,7 +42,6 @@ class Together:
     integrator: str
 
     def breaches(self, folder: Path) -> list[Breach]:
-        """Run them and return what is wrong."""
         found: list[Breach] = []
 
         def run(number: int) -> None:
@@ -63,12 +62,10 @@ class Together:
 
 @st.composite
 def apart(draw: st.DrawFn) -> Command:
-    """Return an argument vector that is tried in a process of its own."""
     return dataclasses.replace(draw(st.one_of(words(), laws(), configs())), apart=True)
 
 
 def together() -> st.SearchStrategy[Together]:
-    """Return runs in threads."""
     return st.builds(Together, st.lists(st.sampled_from(tuple(OBJECTIVES)), min_size=2, max_size=4).map(tuple), st.sampled_from(tuple(INTEGRATORS)))
 
 
@@ -101,7 +98,6 @@ def warm_up() -> None:
 
 
 def plain(case: Any) -> Any:
-    """Return a case in JSON types: its type and fields, long ones shortened."""
     fields = {name: _plain(value) for name, value in vars(case).items() if value not in ((), None, False)}
     return {"case": type(case).__name__, **fields}
 
@@ -115,5 +111,4 @@ def _plain(value: Any) -> Any:
 
 
 def size(case: Any) -> int:
-    """Return how much there is to read of a case."""
     return len(json.dumps(plain(case), default=repr)) + len(repr(case))

@@ -86,7 +86,6 @@ HUGE = st.sampled_from((400, 5000)).map(lambda digits: 10**digits)
 
 
 def _json(text: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
-    """Return anything that JSON can say, and what Python's reader takes besides."""
     numbers = st.one_of(st.floats(0, 1), st.floats(), st.integers(-2, 3), st.sampled_from((2**63, 1e308, 5e-324, 0.5, 0.0, 1.0, 1e-300)), HUGE)
     return st.recursive(st.one_of(numbers, text, st.none(), st.booleans()), lambda inner: st.lists(inner, max_size=3), max_leaves=5)
 
@@ -96,7 +95,6 @@ WORDS = st.one_of(st.sampled_from(("uniform", "beta", "discrete", "norm", "\x1b[
 
 @st.composite
 def beta_laws(draw: st.DrawFn) -> Any:
-    """Return something like a law of beta."""
     law = st.fixed_dictionaries(
         {"kind": st.one_of(st.sampled_from(("uniform", "beta", "discrete")), _json(WORDS))},
         optional={"a": _json(WORDS), "atoms": _json(WORDS), "probabilities": _json(WORDS), "\x1b[2J": _json(WORDS)},
@@ -106,7 +104,6 @@ def beta_laws(draw: st.DrawFn) -> Any:
 
 @st.composite
 def mixing_laws(draw: st.DrawFn) -> Any:
-    """Return something like a law of lambda."""
     families = (
         "beta",
         "uniform",
@@ -151,7 +148,6 @@ def digits(value: int) -> str:
 
 @st.composite
 def laws(draw: st.DrawFn) -> Command:
-    """Return a run with something like a law of beta or of lambda."""
     name, values = draw(st.sampled_from((("beta_law", beta_laws()), ("mixing", mixing_laws()))))
     text = draw(values.map(dumps).filter(lambda text: not text.startswith("--")))
     run = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None), *((("method", "mixup"), ("nodes", "3")) if name == "mixing" else ()))

@@ -126,7 +126,6 @@ def right(draw: st.DrawFn) -> Command:
 
 @st.composite
 def one_wrong(draw: st.DrawFn) -> Command:
-    """Return a run with one value that its option does not take."""
     name = draw(st.sampled_from(sorted(SIMULATE)))
     value = draw(st.sampled_from(SIMULATE[name].bad))
     helped = {"method": "mixup"} if name in ("mixing", "nodes", "pairs", "redraw") else {"integrator": "gd"} if name == "eta" else {}
@@ -149,7 +148,6 @@ def one_odd(draw: st.DrawFn) -> Command:
 
 @st.composite
 def contradictory(draw: st.DrawFn) -> Command:
-    """Return a run whose options cannot all hold."""
     options, named = draw(st.sampled_from(CONTRADICTIONS))
     return _with(dict(SMALL) | dict(options), f"contradiction of {', '.join(name for name, _ in options)}", named, True)
 
@@ -185,7 +183,6 @@ def malformed(draw: st.DrawFn) -> Command:
 
 @st.composite
 def plot_or_verify(draw: st.DrawFn) -> Command:
-    """Return an argument vector of the commands that read run files, none of which is there."""
     command = draw(st.sampled_from(("plot", "verify")))
     bad = (
         "missing.nc",
@@ -258,5 +255,4 @@ def any_words(draw: st.DrawFn) -> Command:
 
 
 def words() -> st.SearchStrategy[Command]:
-    """Return argument vectors of all kinds."""
     return st.one_of(right(), one_wrong(), one_wrong(), one_odd(), contradictory(), malformed(), plot_or_verify(), any_words())

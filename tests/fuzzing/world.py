@@ -18,7 +18,6 @@ from fuzzing.breach import Breach, short
 
 
 def world() -> dict[str, object]:
-    """Return everything global that a call could change."""
     return {
         "sys.stdout": sys.stdout,
         "sys.stderr": sys.stderr,

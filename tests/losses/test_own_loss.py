@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from looping import looping
 
 import mvsim
 from mvsim.losses import LOSSES, CrossEntropy, PointwiseLoss, SquaredError
@@ -30,7 +31,7 @@ class LabelSmoothing(CrossEntropy):
 GD = {"method": "erm", "integrator": "gd", "eta": 8.0, "n_test": 2}
 
 
-@pytest.mark.parametrize("loss", [LabelSmoothing, LabelSmoothing(0.1)], ids=["class", "instance"])
+@looping("loss", [LabelSmoothing, LabelSmoothing(0.1)])
 def test_gradient_descent_is_that_of_the_loss(loss):
     run = mvsim.simulate(P, **GD, loss=loss, t_end=160.0)
     c, objective = mvsim.initial_correlations(P, 0), mvsim.objective("erm", P, mvsim.sample_dataset(P, 0), loss=loss)
@@ -75,7 +76,7 @@ class Nameless(PointwiseLoss):
     value = residual = curvature = None
 
 
-@pytest.mark.parametrize(
+@looping(
     ("loss", "why"),
     [
         (Nameless, "needs a name of its own"),

@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP
 
 from mvsim.losses import LOSSES
@@ -64,8 +65,8 @@ def softmax(g):
     return [one / sum(powers) for one in powers]
 
 
-@pytest.mark.parametrize("name", CLOSED_FORMS)
-@pytest.mark.parametrize("scale", [1.0, 30.0])
+@looping("name", CLOSED_FORMS)
+@looping("scale", [1.0, 30.0])
 def test_the_residual_is_the_closed_form(name, scale):
     """To a few units in the last place of the largest entry of a point, which a difference quotient does not see."""
     outputs, targets, _ = problem()

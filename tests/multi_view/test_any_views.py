@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from compare import assert_close
 from example_run import assert_same_bits
+from looping import looping
 from scipy import stats
 from tolerances import ROUNDOFF, SIGNIFICANCE
 
@@ -20,8 +21,8 @@ def own_coefficients(data):
     return np.stack([np.stack([row[row > 0] for row in rows]) for rows in each], axis=1)
 
 
-@pytest.mark.parametrize("V", [1, 2, 3, 5])
-@pytest.mark.parametrize("noise", NOISES)
+@looping("V", [1, 2, 3, 5])
+@looping("noise", NOISES)
 def test_a_point_has_each_own_view_in_patches_of_its_own_and_whole_noise_classes(V, noise):
     p = mvsim.Parameters(k=4, V=V, P=12, noise=noise, delta3=0.2, delta4=0.3, N=40)
     data = mvsim.sample_dataset(p, 0)
@@ -38,8 +39,8 @@ def test_a_point_has_each_own_view_in_patches_of_its_own_and_whole_noise_classes
         assert ((features == V).sum(axis=1) == p.Q).all()
 
 
-@pytest.mark.parametrize("V", [1, 2, 3, 5])
-@pytest.mark.parametrize("law", [{"kind": "uniform"}, {"kind": "beta", "a": 0.4}, {"kind": "beta", "a": 3}], ids=str)
+@looping("V", [1, 2, 3, 5])
+@looping("law", [{"kind": "uniform"}, {"kind": "beta", "a": 0.4}, {"kind": "beta", "a": 3}])
 def test_the_coefficients_of_paired_patches_are_dirichlet_shares_of_delta2(V, law):
     p = mvsim.Parameters(k=4, V=V, P=20, beta_law=law, N=1500)
     beta = mvsim.sample_dataset(p, 0).signal_coefficients
@@ -56,8 +57,8 @@ def test_the_coefficients_of_paired_patches_are_dirichlet_shares_of_delta2(V, la
     assert np.abs(correlations[~np.eye(V, dtype=bool)] + 1 / (V - 1)).max() < 5 / np.sqrt(p.N)
 
 
-@pytest.mark.parametrize("V", [2, 3, 4])
-@pytest.mark.parametrize("a", [0.2, 0.9, 1.0, 2.5, 40.0])
+@looping("V", [2, 3, 4])
+@looping("a", [0.2, 0.9, 1.0, 2.5, 40.0])
 def test_the_largest_probability_of_a_share_is_that_of_its_best_set(V, a):
     """Of many small cells, those of the largest probability: as good as the best set up to one cell."""
     share, cells = 0.1, 20_000
@@ -69,17 +70,15 @@ def test_the_largest_probability_of_a_share_is_that_of_its_best_set(V, a):
         assert mvsim.UniformLaw().largest_probability(share, V) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("V", [1, 3])
+@looping("V", [1, 3])
 def test_a_law_of_atoms_is_for_two_views(V):
     with pytest.raises(mvsim.UsageError, match=f"^V={V}: .* needs V=2"):
         mvsim.Parameters(k=3, V=V, beta_law={"kind": "discrete", "atoms": [0.5]})
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [({"V": 0}, "V=0"), ({"V": 101}, "V=101"), ({"V": 1.5}, "V=1.5"), ({"V": 3, "P": 5}, "P=5: .* 3 C_P = 6"), ({"V": 3, "d": 8}, "d=8: .* 3 k = 9"),
-     ({"V": 11}, "delta1=0.1: .* delta2 / 11")],
-)  # fmt: skip
+@looping(("fields", "named"), [
+    ({"V": 0}, "V=0"), ({"V": 101}, "V=101"), ({"V": 1.5}, "V=1.5"), ({"V": 3, "P": 5}, "P=5: .* 3 C_P = 6"), ({"V": 3, "d": 8}, "d=8: .* 3 k = 9"),
+     ({"V": 11}, "delta1=0.1: .* delta2 / 11")])  # fmt: skip
 def test_views_that_do_not_fit_are_refused(fields, named):
     with pytest.raises(mvsim.UsageError, match=named):
         mvsim.Parameters(k=3, **fields)
@@ -91,7 +90,7 @@ def test_a_regime_names_the_views():
         assert "V" in [deviation.name for deviation in mvsim.Parameters(k=3, V=V).deviations()]
 
 
-@pytest.mark.parametrize("V", [1, 3])
+@looping("V", [1, 3])
 def test_data_and_parameters_must_agree_in_their_views(V):
     p, two = mvsim.Parameters(**SMALL, V=V), mvsim.sample_dataset(mvsim.Parameters(**SMALL), 0)
     for refused in (lambda: mvsim.objective("erm", p, two), lambda: mvsim.simulate(p, "erm", data=two)):
@@ -99,7 +98,7 @@ def test_data_and_parameters_must_agree_in_their_views(V):
             refused()
 
 
-@pytest.mark.parametrize("V", [1, 3])
+@looping("V", [1, 3])
 def test_features_embed_points_isometrically(V):
     data = mvsim.sample_dataset(mvsim.Parameters(**SMALL, V=V), 0)
     features = mvsim.random_features(3, 12, 0, V)

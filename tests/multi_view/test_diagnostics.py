@@ -7,6 +7,7 @@ import problems
 import pytest
 import reference
 from compare import assert_components_close
+from looping import looping
 from tolerances import COMPONENT_ABSOLUTE, FEW_OPERATIONS
 from usable import cases
 
@@ -111,9 +112,9 @@ def learned_correlations(p, rng):
     return c
 
 
-@pytest.mark.parametrize("noise", ["codebook", "point", "patch"])
-@pytest.mark.parametrize("scale", [0.0, 1.0, 8.0])
-@pytest.mark.parametrize("V", [2, 1, 3])
+@looping("noise", ["codebook", "point", "patch"])
+@looping("scale", [0.0, 1.0, 8.0])
+@looping("V", [2, 1, 3])
 def test_feature_learned_is_definition_4_5_on_fresh_draws(noise, scale, V):
     p = mvsim.Parameters(**{**problems.BASE, "V": V, "noise": noise, "delta3": 0.05, "delta4": 0.15})
     rng = np.random.default_rng(0)
@@ -147,7 +148,7 @@ def test_fresh_draws_are_not_training_points():
     assert not np.intersect1d(fresh.signal_coefficients, training.signal_coefficients).size
 
 
-@pytest.mark.parametrize("options", [{"n_test": 0}, {"n_test": 1.5}, {"seed": -1}])
+@looping("options", [{"n_test": 0}, {"n_test": 1.5}, {"seed": -1}])
 def test_bad_options_are_refused(options):
     p = mvsim.Parameters(**problems.BASE)
     with pytest.raises(mvsim.UsageError, match=f"^{next(iter(options))}="):
@@ -160,7 +161,7 @@ def test_correlations_of_a_wrong_shape_are_refused():
         mvsim.feature_learned(p, np.zeros((p.k, p.m + 1, p.k, 2)))
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@looping("bad", [np.nan, np.inf, -np.inf])
 def test_correlations_that_are_not_finite_have_learned_neither_everything_nor_nothing(bad):
     p = mvsim.Parameters(**problems.BASE)
     c = np.zeros(p.correlations_shape)
@@ -170,7 +171,7 @@ def test_correlations_that_are_not_finite_have_learned_neither_everything_nor_no
             method(c)
 
 
-@pytest.mark.parametrize("size", [1e20, 3e38, 1e60, 1e300])
+@looping("size", [1e20, 3e38, 1e60, 1e300])
 def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
     """3e38^8 is more than a double holds; where outputs can be computed, size does not matter."""
     p = mvsim.Parameters(**{**problems.BASE, "delta3": 0.001, "delta4": 0.002})
@@ -188,8 +189,8 @@ def test_outputs_that_overflow_are_an_error_in_definition_4_5(size):
 # ---- powers that leave the range of doubles -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("alpha", [1, 2.5, 8, 64])
-@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e6])
+@looping("alpha", [1, 2.5, 8, 64])
+@looping("size", [1e-6, 1e-3, 1.0, 1e6])
 def test_the_logarithm_of_the_signal_strength_is_that_of_exact_arithmetic(alpha, size):
     p = mvsim.Parameters(**{**problems.BASE, "alpha": alpha, "delta1": 0.2 * size, "delta2": size})
     data = mvsim.sample_dataset(p, 0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from looping import looping
 from scipy import stats
 from tolerances import ORTHONORMAL, SIGNIFICANCE
 
@@ -42,21 +43,20 @@ def test_same_seed_same_bits_other_seed_other_numbers():
     assert not np.any(c == mvsim.initial_correlations(P, seed=4))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"N": 7}, {"P": 50}, {"C_P": 3}, {"noise": "patch"}, {"signal_layout": "fixed"}, {"codebook_seed": 9}, {"delta3": 0.0}, {"rho": 0.5}],
+@looping(
+    "change", [{"N": 7}, {"P": 50}, {"C_P": 3}, {"noise": "patch"}, {"signal_layout": "fixed"}, {"codebook_seed": 9}, {"delta3": 0.0}, {"rho": 0.5}]
 )
 def test_nothing_about_the_data_changes_the_initial_correlations(change):
     np.testing.assert_array_equal(mvsim.initial_correlations(P, seed=0), mvsim.initial_correlations(P.replace(**change), seed=0))
 
 
-@pytest.mark.parametrize("seed", [-1, 0.5, "0", True, None])
+@looping("seed", [-1, 0.5, "0", True, None])
 def test_bad_seeds_are_refused(seed):
     with pytest.raises(mvsim.UsageError, match="seed"):
         mvsim.initial_correlations(P, seed=seed)
 
 
-@pytest.mark.parametrize(("k", "d"), [(2, 4), (3, 50), (50, 100), (50, 10_000)])
+@looping(("k", "d"), [(2, 4), (3, 50), (50, 100), (50, 10_000)])
 def test_random_features_are_orthonormal(k, d):
     features = mvsim.random_features(k, d, seed=0)
     assert features.shape == (k, 2, d)
@@ -77,7 +77,7 @@ def test_random_features_follow_the_seed():
     assert not np.allclose(mvsim.random_features(3, 20, 1), mvsim.random_features(3, 20, 2))
 
 
-@pytest.mark.parametrize(("k", "d", "named"), [(3, 5, "d"), (0, 5, "k"), (3, 6.5, "d"), ("3", 8, "k")])
+@looping(("k", "d", "named"), [(3, 5, "d"), (0, 5, "k"), (3, 6.5, "d"), ("3", 8, "k")])
 def test_impossible_features_are_refused(k, d, named):
     with pytest.raises(mvsim.UsageError, match=f"^{named}="):
         mvsim.random_features(k, d, seed=0)

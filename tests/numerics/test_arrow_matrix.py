@@ -1,8 +1,8 @@
 """The stiff part of the Hessian: its algebra, and how near it is to the Hessian."""
 
 import numpy as np
-import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -28,7 +28,7 @@ def random_curvature(rng, n=12):
     )
 
 
-@pytest.mark.parametrize("gamma", [0.0, 1e-3, 1.0, 1e6])
+@looping("gamma", [0.0, 1e-3, 1.0, 1e6])
 def test_shifted_solves_what_dense_says(gamma):
     rng = np.random.default_rng(0)
     H = random_curvature(rng)
@@ -39,8 +39,8 @@ def test_shifted_solves_what_dense_says(gamma):
     assert np.abs(wrong + gamma * H.dense(12) @ wrong - r).max() > 1e-4
 
 
-@pytest.mark.parametrize("shape", [(12,), (1, 12), (5, 12), (0, 12)])
-@pytest.mark.parametrize("curvature", [random_curvature(np.random.default_rng(3)), Curvature.nothing()], ids=["arrow", "nothing"])
+@looping("shape", [(12,), (1, 12), (5, 12), (0, 12)])
+@looping("curvature", [random_curvature(np.random.default_rng(3)), Curvature.nothing()])
 def test_many_vectors_are_solved_as_one_by_one(curvature, shape):
     shifted, r = curvature.shifted(0.7), np.random.default_rng(4).standard_normal(shape)
     kept, expected = r.copy(), np.array([shifted.solve(each) for each in r.reshape(-1, 12)]).reshape(shape)
@@ -51,11 +51,7 @@ def test_many_vectors_are_solved_as_one_by_one(curvature, shape):
     assert np.array_equal(x, r) == (len(curvature.border) == 0 or not r.size)
 
 
-@pytest.mark.parametrize(
-    "index",
-    [np.arange(12), np.arange(12)[::-1], np.array([7, 2, 11, 0, 4]), np.array([20, 3, 15]), np.array([20]), np.zeros(0, int)],
-    ids=["all", "another order", "some", "and others", "others alone", "none"],
-)
+@looping("index", [np.arange(12), np.arange(12)[::-1], np.array([7, 2, 11, 0, 4]), np.array([20, 3, 15]), np.array([20]), np.zeros(0, int)])
 def test_within_some_coordinates_the_others_are_0_before_and_dropped_after(index):
     H, rng = random_curvature(np.random.default_rng(5)), np.random.default_rng(6)
     r = rng.standard_normal((3, len(index)))
@@ -92,15 +88,12 @@ def other_curvature(rng, H, kind):
     return Curvature.of_border(index, square @ square.T * np.outer(taken, taken), lifetime=3)
 
 
-@pytest.mark.parametrize("gamma", [1e-3, 1.0])
-@pytest.mark.parametrize(
-    ("kind", "blocks"),
-    [
+@looping("gamma", [1e-3, 1.0])
+@looping(("kind", "blocks"), [
         ("nothing", 3), ("other blocks", 0), ("all in the border", 0), ("the same border", 3), ("border and one block", 2),
         ("coordinates of its own", 3),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("order", [1, -1])
+    ])  # fmt: skip
+@looping("order", [1, -1])
 def test_matrices_with_different_indices_are_added_exactly(kind, blocks, order, gamma):
     rng = np.random.default_rng(2)
     H = random_curvature(rng)
@@ -137,7 +130,7 @@ def settled_example(method, options):
     return objective, c, rows
 
 
-@pytest.mark.parametrize(
+@looping(
     ("method", "options"),
     [
         ("erm", {}),
@@ -146,7 +139,6 @@ def settled_example(method, options):
         ("mixup", {"mixing": {"atoms": [0.2, 0.5], "probabilities": [0.5, 0.5]}}),
         ("mixup", {"mixing": {"atoms": [0.5, 1.0], "probabilities": [0.6, 0.4]}}),
     ],
-    ids=["erm", "midpoint", "mixup at 0.3", "mixup of two", "mixup and single points"],
 )
 def test_the_stiff_part_is_most_of_the_hessian(method, options):
     objective, c, rows = settled_example(method, options)

@@ -64,7 +64,7 @@ def test_a_library_that_is_loaded_later_is_known_once_that_is_told():
     before, limit = numbers(), blas._limit()
     assert len(before) >= 2
     limit._libraries = limit._libraries[:1]
+    library_was_loaded()
     with one_blas_thread():
-        library_was_loaded()
         assert set(numbers()) == {1}
     assert numbers() == before

@@ -2,18 +2,19 @@
 
 import numpy as np
 import pytest
+from looping import looping
 
 from mvsim.numerics.intervals import clopper_pearson, clustered_interval
 
 
-@pytest.mark.parametrize(("hits", "runs"), [(0, 5), (1, 5), (3, 7), (12, 40), (40, 40)])
+@looping(("hits", "runs"), [(0, 5), (1, 5), (3, 7), (12, 40), (40, 40)])
 def test_one_class_a_run_is_clopper_pearson(hits, runs):
     p, low, high = clustered_interval([1] * hits + [0] * (runs - hits), [1] * runs)
     assert p == hits / runs
     assert (low, high) == pytest.approx(clopper_pearson(hits, runs), abs=1e-12)
 
 
-@pytest.mark.parametrize(("hits", "runs"), [(0, 5), (2, 6), (6, 6)])
+@looping(("hits", "runs"), [(0, 5), (2, 6), (6, 6)])
 def test_classes_that_are_all_alike_count_as_one(hits, runs):
     one_each = clustered_interval([1] * hits + [0] * (runs - hits), [1] * runs)
     assert clustered_interval([10] * hits + [0] * (runs - hits), [10] * runs) == pytest.approx(one_each)
@@ -30,7 +31,7 @@ def test_one_run_says_nothing_of_others():
     assert clustered_interval([7], [10])[1] < 0.03
 
 
-@pytest.mark.parametrize(("p", "correlation"), [(0.1, 0.0), (0.3, 0.3), (0.5, 0.9), (0.9, 0.1)])
+@looping(("p", "correlation"), [(0.1, 0.0), (0.3, 0.3), (0.5, 0.9), (0.9, 0.1)])
 def test_the_interval_contains_the_true_fraction_as_often_as_it_says(p, correlation):
     """Against beta-binomial classes, whose correlation within a run is 1 / (a + b + 1)."""
     rng, runs, k, draws = np.random.default_rng(1), 8, 10, 400

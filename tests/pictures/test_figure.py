@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from looping import looping
 from synthetic import synthetic_run
 
 import mvsim
@@ -199,7 +200,7 @@ def test_classes_are_chosen():
     assert "2 classes shown" in texts(figure)
 
 
-@pytest.mark.parametrize(
+@looping(
     ("options", "named"),
     [
         ({"panels": []}, r"panels=\[\]: must be a list of correlations"),
@@ -276,7 +277,7 @@ def test_long_names_of_methods_are_broken_to_the_width_of_their_column():
         assert left.x1 < right.x0
 
 
-@pytest.mark.parametrize("panels", [["escapes"], ["learned-classes"], ["total-correlations", "escapes"]])
+@looping("panels", [["escapes"], ["learned-classes"], ["total-correlations", "escapes"]])
 def test_titles_of_columns_leave_room_for_what_panels_write_above_themselves(panels):
     erm, midpoint = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4, settled=False)
     erm.dataset["predicted_entry_time"][0, 0, 0] = 1e30
@@ -312,7 +313,7 @@ def test_title_does_not_claim_deviations_that_are_not_there():
 FLOW = {"name": "flow", "rtol": 1e-3}
 
 
-@pytest.mark.parametrize(
+@looping(
     ("entries", "remark"),
     [
         ({"status": "interrupted", "settled": None}, ", interrupted at"),
@@ -327,7 +328,7 @@ def test_run_that_has_not_settled_is_marked_so(entries, remark):
     assert (" at $t$ = " in text) == bool(remark)
 
 
-@pytest.mark.parametrize("first", ["network", "linear"])
+@looping("first", ["network", "linear"])
 def test_runs_of_different_kinds_have_one_note_on_a_panel(first):
     network = synthetic_run("erm", k=5)
     parameters = mvsim.Parameters(k=5, model="linear").model_dump()
@@ -348,7 +349,7 @@ def test_the_footnote_says_where_a_logarithmic_axis_lacks_points():
     assert "not positive" not in run_figure([run], ["correlations"], classes=[0]).get_supxlabel()
 
 
-@pytest.mark.parametrize(
+@looping(
     ("methods", "settled", "words"),
     [
         (["erm"], False, r"; neurons above $\rho/\delta_1$ only;"),
@@ -374,7 +375,7 @@ def test_columns_say_by_which_steps_and_parameters_runs_differ():
     assert "$N$ =" not in text
 
 
-@pytest.mark.parametrize(
+@looping(
     ("learned", "risen", "said"),
     [
         ([(0, 0), (0, 0), (1, 0)], [], "exactly one feature in 1 of 3 classes (by chance), no feature in 2\n"),
@@ -433,7 +434,7 @@ def test_drawn_trajectories_are_those_of_the_run():
         assert any(np.array_equal(trajectory, line) for line in drawn)
 
 
-@pytest.mark.parametrize("methods", [["erm"], ["midpoint"], ["erm", "midpoint"]])
+@looping("methods", [["erm"], ["midpoint"], ["erm", "midpoint"]])
 def test_loss_axis_starts_at_zero(methods):
     figure = run_figure([synthetic_run(method, k=4) for method in methods], panels=PANELS[1:2])
     for axes in panels_in(figure):
@@ -599,7 +600,7 @@ def test_the_axis_of_learned_classes_ends_at_k_and_the_winner_is_named_in_place(
     assert axes.get_legend() is None
 
 
-@pytest.mark.parametrize("runs", [[(-8, 3), (-8, 20)], [(-1, 7)]], ids=["too low", "too narrow"])
+@looping("runs", [[(-8, 3), (-8, 20)], [(-1, 7)]])
 def test_the_winner_is_named_in_the_legend_where_its_band_has_no_room(runs):
     axes = run_figure([with_all_features_from(*run) for run in runs], ["learned-classes"]).axes[0]
     assert "both features" not in {text.get_text() for text in axes.texts}
@@ -616,13 +617,13 @@ def test_whatever_a_file_says_of_itself_is_shown_as_it_stands(statement, tmp_pat
         assert "\x1b" not in texts(figure)
 
 
-@pytest.mark.parametrize("method", ["other", r"$\frac{"])
+@looping("method", ["other", r"$\frac{"])
 def test_a_method_that_this_version_does_not_know(method):
     with pytest.raises(mvsim.UsageError, match=r"runs: method=.*this version draws erm, midpoint, mixup"):
         run_figure([synthetic_run(method, k=3)])
 
 
-@pytest.mark.parametrize("run", [None, "run.nc"])
+@looping("run", [None, "run.nc"])
 def test_what_is_no_run(run):
     with pytest.raises(mvsim.UsageError, match=r"runs: .* is no run"):
         run_figure([run])

@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from lib.colours import MARKERS, colour_of_k, marker_of_k
+from looping import looping
 
-from mvsim.pictures.style import MARKERS, METHODS, NONE, OUTCOMES, colour_of_k, marker_of_k, paler
+from mvsim.pictures.style import METHODS, NONE, OUTCOMES, paler
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
 SEEN = {
@@ -35,8 +37,8 @@ def test_the_measure_knows_black_white_and_what_is_confused():
     assert np.linalg.norm(lab(red) - lab(green)) > 2 * np.linalg.norm(lab(red, SEEN["deuteranopia"]) - lab(green, SEEN["deuteranopia"]))
 
 
-@pytest.mark.parametrize("eye", SEEN)
-@pytest.mark.parametrize("colours", [list(METHODS.values()), list(dict.fromkeys(OUTCOMES.values()))], ids=["methods", "outcomes"])
+@looping("eye", SEEN)
+@looping("colours", [list(METHODS.values()), list(dict.fromkeys(OUTCOMES.values()))])
 def test_colours_of_one_kind_are_told_apart(eye, colours):
     for one, other in itertools.combinations(colours, 2):
         assert np.linalg.norm(lab(one, SEEN[eye]) - lab(other, SEEN[eye])) > DIFFERENT, (one, other)

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looping import looping
 
 import mvsim
 from mvsim.base.errors import UsageError
@@ -115,7 +116,7 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BAD)
+@looping("case", BAD)
 def test_what_is_wrong_is_named(case):
     values, zips, words = BAD[case]
     with pytest.raises(UsageError, match=words) as error:
@@ -137,7 +138,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("case", SAME)
+@looping("case", SAME)
 def test_a_run_has_one_name_however_it_is_written(case):
     one, other = SAME[case]
     assert run_name(P, "mixup", 0, one) == run_name(P, "mixup", 0, other)

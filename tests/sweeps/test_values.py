@@ -1,6 +1,7 @@
 """Values of a study: what can be written, and what is refused."""
 
 import pytest
+from looping import looping
 
 from mvsim.base.errors import UsageError
 from mvsim.sweeps.values import canonical_text, read_values
@@ -27,7 +28,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("case", GOOD)
+@looping("case", GOOD)
 def test_values_are_read(case):
     given, values = GOOD[case]
     assert read_values("x", given) == values
@@ -53,7 +54,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@looping("case", BAD)
 def test_other_values_are_refused_by_name(case):
     given, words = BAD[case]
     with pytest.raises(UsageError, match=words) as error:

@@ -2,6 +2,7 @@
 
 import pytest
 from example_run import assert_same_bits
+from looping import looping
 from small_sweeps import assert_same_runs, steps
 
 import mvsim
@@ -205,7 +206,7 @@ def test_an_argument_of_a_wrong_type_is_named(tmp_path, name, value):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("where", [None, 3, "", b"x"])
+@looping("where", [None, 3, "", b"x"])
 def test_a_folder_that_is_none_is_named(where):
     with pytest.raises(UsageError, match=r"^path=.*: must be the name of the folder of a sweep"):
         open_sweep(where)

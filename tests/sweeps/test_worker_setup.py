@@ -2,13 +2,13 @@
 
 from types import SimpleNamespace
 
-import pytest
+from looping import looping
 
 from mvsim.sweeps import worker_setup
 from mvsim.sweeps.worker_setup import gpu_of_worker
 
 
-@pytest.mark.parametrize(
+@looping(
     ("names", "environment", "count", "seen"),
     [
         ([0, 1], {}, 2, ["0", "1"]),

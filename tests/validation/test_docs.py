@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from looping import looping
 
 from mvsim.cli import main
 from mvsim.cli.app import app
@@ -61,7 +62,7 @@ def test_files_named_on_the_page_exist():
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("extra", ["sweep", "report"])
+@looping("extra", ["sweep", "report"])
 def test_extras_named_on_the_page_exist(extra):
     assert extra in re.search(r'pip install "\.\[(.*?)\]"', PAGE)[1]
     assert re.search(rf"^{extra} =$", (ROOT / "setup.cfg").read_text(encoding="utf-8"), flags=re.MULTILINE)

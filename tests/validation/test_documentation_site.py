@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import json
 import pkgutil
 import re
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from child_processes import PATIENCE
+from looping import looping
 
 import mvsim
 from mvsim.cli.app import app
@@ -27,12 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
 
-every_page = pytest.mark.parametrize("page", PAGES)
+every_page = looping("page", PAGES)
 
 
 def commands_of(text):
     """Every call of mvsim in the shell blocks of a page or of the README, as words."""
-    lines = [line for block in re.findall(r"```(?:bash|console)\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
+    blocks = re.findall(r"```(?:bash|console)\n(.*?)```", text, flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     calls = [call for line in lines for call in re.findall(r"mvsim (?:[a-z]+)[^|#)&]*", line)]
     calls += re.findall(r"`mvsim ([a-z]+ [^`]*)`", text)
     return [shlex.split(call.removeprefix("mvsim ")) for call in calls]
@@ -67,7 +70,7 @@ def test_simulations_on_a_page_are_legal(page):
         if name != "simulate" or "..." in words:
             continue
         given = {flag.removeprefix("--").replace("-", "_"): value for flag, value in pairwise(words) if flag.startswith("--")}
-        fields = {field: value for field, value in given.items() if field in Parameters.model_fields}
+        fields = {field: json.loads(value) if value[0] in "[{" else value for field, value in given.items() if field in Parameters.model_fields}
         if given.get("regime") == "literal":
             assert Parameters.literal(**fields).d == int(given["k"]) ** 20
         elif "k" in fields:
@@ -82,7 +85,7 @@ def test_files_named_on_a_page_exist(page):
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("page", [*(f"docs/{name}" for name in PAGES), "README.md"])
+@looping("page", [*(f"docs/{name}" for name in PAGES), "README.md"])
 def test_links_on_a_page_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", (ROOT / page).read_text(encoding="utf-8"))
     assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
@@ -145,7 +148,7 @@ def test_the_python_of_the_page_on_sweeps_runs(tmp_path, monkeypatch):
 EXAMPLES = [name for name in mvsim.__all__ if re.search(r">>>(?!.*\+SKIP)", getattr(mvsim, name).__doc__ or "")]
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@looping("name", EXAMPLES)
 def test_examples_in_docstrings_are_right(name):
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(mvsim, name), name, module=False, globs={name: getattr(mvsim, name)})
     assert doctest.DocTestRunner().run(example).failed == 0

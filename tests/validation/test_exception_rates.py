@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from lib.exception_rates import exception_share, probability_between
+from looping import looping
 from scipy.stats import norm
 from studies.default_regime import GRID, predicted_rates
 
@@ -27,7 +28,7 @@ def test_the_share_falls_with_a_power_of_r0_down_to_the_literal_path():
     assert shares[:-1] / shares[1:] == pytest.approx((r0[:-1] / r0[1:]) ** 6, rel=0.7)
 
 
-@pytest.mark.parametrize("apart", [0.3, 1e-3, 0.9e-7, 1.1e-7, 1e-40])
+@looping("apart", [0.3, 1e-3, 0.9e-7, 1.1e-7, 1e-40])
 def test_the_law_of_the_largest_of_m(apart):
     m, z0 = 10, np.array([0.4, 1.5, 3.0])
     found = probability_between(m, z0, np.full(3, apart))

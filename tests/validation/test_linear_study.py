@@ -3,17 +3,17 @@
 import math
 
 import numpy as np
-import pytest
 from compare import assert_close
 from lib.linear import measures
 from lib.paths import ROOT
+from looping import looping
 from studies import linear_regime
 
 import mvsim
 from mvsim.papers.midpoint_mixup.section_3.sample import ONE
 
 
-@pytest.mark.parametrize(("method", "said"), [("midpoint", "0.10"), ("erm", "1.3")])
+@looping(("method", "said"), [("midpoint", "0.10"), ("erm", "1.3")])
 def test_the_gaps_are_those_that_the_page_tells(method, said):
     c = mvsim.simulate(mvsim.Parameters(k=10, model="linear"), method=method, t_end=1e6).final_correlations
     gaps = np.einsum("yryl->yl", c) @ [1.0, -1.0]
@@ -30,7 +30,7 @@ def test_gaps_that_close_late_under_erm_are_no_fault():
     assert faults([[10.0, 12.0], [2000.0, 3000.0]], [[9.0, 9.0], [20.0, 30.0]]) == []
 
 
-@pytest.mark.parametrize(("erm", "midpoint"), [([[1.0], [None]], [[1.0], [2.0]]), ([[None], [100.0]], [[1.0], [2.0]])])
+@looping(("erm", "midpoint"), [([[1.0], [None]], [[1.0], [2.0]]), ([[None], [100.0]], [[1.0], [2.0]])])
 def test_a_gap_that_never_closes_under_erm_is_a_fault(erm, midpoint):
     """At the largest gap too, where never is later than any time."""
     assert faults(erm, midpoint) == ["k = 5: under erm a gap does not close"]

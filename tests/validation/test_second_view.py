@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from lib.regimes import with_r0
 from lib.second_view import end_of_run, follow_first_view, tensor_power_times
+from looping import looping
 from scipy.integrate import solve_ivp
 
 import mvsim
@@ -35,8 +36,8 @@ def _by_definition(y, end):
     return solve_ivp(speeds, (0.0, end), (0.0, 0.0), method="LSODA", rtol=1e-9, atol=1e-12).y[1, -1]
 
 
-@pytest.mark.parametrize("y", [0, 1])
-@pytest.mark.parametrize("after", [3.0, 1e2, 1e5])
+@looping("y", [0, 1])
+@looping("after", [3.0, 1e2, 1e5])
 def test_the_time_of_the_second_view_is_the_integral_of_the_residuals(y, after):
     first = follow_first_view(P, DATA, TIMES)
     assert first.passed_by(TIMES[y].min() + after)[y] == pytest.approx(_by_definition(y, after), rel=0.01)
@@ -73,7 +74,7 @@ def test_a_class_without_points_never_escapes():
     assert first.passed_by(1e9)[3] == 0.0
 
 
-@pytest.mark.parametrize(
+@looping(
     ("first", "second", "end"),
     [
         ([1.0, 3.0], [np.inf, np.inf], 30.0),

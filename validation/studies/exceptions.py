@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from lib.colours import colour_of_k, marker_of_k
 from lib.exception_rates import exception_share
 from lib.results import results_of
 from lib.tables import table
@@ -36,7 +37,7 @@ from scipy.optimize import minimize
 
 import mvsim
 from mvsim.numerics.intervals import clustered_interval
-from mvsim.pictures.style import FIRST, MARK, colour_of_k, marker_of_k, styled
+from mvsim.pictures.style import FIRST, MARK, styled
 from mvsim.runs.recording.fresh_draws import is_learned
 
 TITLE = "Which classes are exceptions to Theorem 4.6"

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from lib.colours import colour_of_k, marker_of_k
 from lib.midpoint_escapes import ReducedMidpoint
 from lib.runs import add_runs_option, all_over_seeds, runs_of_present_code
 from lib.tables import table
@@ -29,7 +30,7 @@ from matplotlib.patches import Patch
 from scipy.stats import kendalltau
 
 import mvsim
-from mvsim.pictures.style import MARK, colour_of_k, marker_of_k, styled
+from mvsim.pictures.style import MARK, styled
 
 TITLE = "When every view escapes under Midpoint Mixup"
 

@@ -26,16 +26,12 @@ class Elementwise(NamedTuple):
 
 
 class Activation(ABC):
-    """A function R of the pre-activation, applied to every patch by every neuron.
-
-    nonnegative  Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
-    linear       Whether R(z) = z: outputs on mixed points are then mixtures of outputs.
-    escapes      Whether correlations escape: while outputs are near 0, x' = K R'(x) with R'(x) = (x / rho)^(alpha - 1) below rho and 1 above it.
-    """
+    """A function R of the pre-activation, applied to every patch by every neuron."""
 
     name: ClassVar[str]
-    nonnegative: ClassVar[bool] = False
-    linear: ClassVar[bool] = False
+    nonnegative: ClassVar[bool] = False  # Whether R >= 0 everywhere. Sums over exponentials of outputs then cannot underflow.
+    linear: ClassVar[bool] = False  # Whether R(z) = z: outputs on mixed points are then mixtures of outputs
+    # Whether correlations escape: while outputs are near 0, x' = K R'(x) with R'(x) = (x / rho)^(alpha - 1) below rho and 1 above it
     escapes: ClassVar[bool] = False
 
     @classmethod

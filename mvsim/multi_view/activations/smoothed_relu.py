@@ -112,15 +112,7 @@ def _power(xp: Any, u: Any, exponent: float) -> Any:
 
 @dataclass(frozen=True)
 class SmoothedRelu(Activation):
-    """The activation of Definition 4.2.
-
-    Parameters
-    ----------
-    rho : float
-        Threshold, > 0.
-    alpha : float
-        Power, >= 1.
-    """
+    """The activation of Definition 4.2."""
 
     rho: float
     alpha: float

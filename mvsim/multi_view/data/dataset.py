@@ -164,30 +164,15 @@ def _check_view(view: int, V: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SharedNoiseDataset(Dataset):
-    """Points of Definition 4.1 whose noise patches are all the same vector, one of G patterns.
+    """Points of Definition 4.1 whose noise patches are all the same vector, one of G patterns."""
 
-    Attributes
-    ----------
-    labels : numpy.ndarray
-        (N,) int64.
-    signal_coefficients : numpy.ndarray
-        (N, V, C_P) float64: [i, l, p] = beta_p of view l; for two views [i, 1, p] = delta2 - [i, 0, p] (0 where a view has been removed).
-    signal_patches : numpy.ndarray
-        (N, V, C_P) int64: the position of that patch; the patches [i, :, p] are paired, for two views by the bijection F.
-    patterns : numpy.ndarray
-        (G, k, V) float64: noise vectors.
-    pattern_index : numpy.ndarray
-        (N,) int64: which of them point i has in its P - V C_P noise patches.
-    patch_count : int
-        P.
-    """
-
-    labels: np.ndarray
+    labels: np.ndarray  # (N,) int64
+    # (N, V, C_P) float64: [i, l, p] = beta_p of view l; for two views [i, 1, p] = delta2 - [i, 0, p] (0 where a view has been removed)
     signal_coefficients: np.ndarray
-    signal_patches: np.ndarray
-    patterns: np.ndarray
-    pattern_index: np.ndarray
-    patch_count: int
+    signal_patches: np.ndarray  # (N, V, C_P) int64: the position of that patch; the patches [i, :, p] are paired, for two views by the bijection F
+    patterns: np.ndarray  # (G, k, V) float64: noise vectors
+    pattern_index: np.ndarray  # (N,) int64: which of them point i has in its P - V C_P noise patches
+    patch_count: int  # P
 
     @property
     def k(self) -> int:
@@ -247,27 +232,15 @@ class PatchDataset(Dataset):
     """Points with arbitrary patches; of the V k features only those that occur in a point are stored for it.
 
     By Definition 4.1 these are the noise classes and the own class, V (Q + 1) features, whatever k. Points are in order, and within a point features.
-
-    Attributes
-    ----------
-    labels : numpy.ndarray
-        (N,) int64.
-    class_count : int
-        k.
-    point, feature : numpy.ndarray
-        (n,) int64: feature V s + l, that is v_{s,l}, occurs in a point.
-    rows : numpy.ndarray
-        (n, P) float64: its coefficient in each patch of that point.
-    view_count : int
-        V.
     """
 
-    labels: np.ndarray
-    class_count: int
+    labels: np.ndarray  # (N,) int64
+    class_count: int  # k
+    # point, feature: (n,) int64: feature V s + l, that is v_{s,l}, occurs in a point
     point: np.ndarray
     feature: np.ndarray
-    rows: np.ndarray
-    view_count: int = 2
+    rows: np.ndarray  # (n, P) float64: its coefficient in each patch of that point
+    view_count: int = 2  # V
 
     @property
     def k(self) -> int:

@@ -68,11 +68,6 @@ def codebook(parameters: Parameters) -> np.ndarray:
 
     The classes are dealt to the patterns in turn and a pattern never contains a class dealt to it, so every class has a pattern that it may use;
     otherwise the Q classes of a pattern are uniformly random.
-
-    Raises
-    ------
-    UsageError
-        If the patterns do not fit in memory.
     """
     p = check_parameters(parameters)
     check_points_fit(p, 1)
@@ -99,13 +94,7 @@ def _fill_patterns(p: Parameters, rng: np.random.Generator, dealt: np.ndarray, p
 
 
 def sample_points(parameters: Parameters, rng: np.random.Generator, labels: np.ndarray) -> Dataset:
-    """Draw one point of D for each of the labels (n,).
-
-    Raises
-    ------
-    UsageError
-        If a label is not a class, or the points do not fit in memory.
-    """
+    """Draw one point of D for each of the labels (n,)."""
     p = check_parameters(parameters)
     labels = check_labels(labels, p.k)
     check_points_fit(p, len(labels))

@@ -25,19 +25,13 @@ class Kernel(ABC):
     Where c comes with its features laid out in several dimensions, as (k, m, k, V), gradients come back in that shape.
 
     Arrays that it takes and returns are NumPy's, wherever it computes.
-
-    name        How it is called.
-    k           Number of classes.
-    m           Neurons of each class.
-    N           Points of the data.
-    activation  Of the neurons.
     """
 
-    name: ClassVar[str]
-    k: int
-    m: int
-    N: int
-    activation: Activation
+    name: ClassVar[str]  # How it is called
+    k: int  # Number of classes
+    m: int  # Neurons of each class
+    N: int  # Points of the data
+    activation: Activation  # Of the neurons
 
     @abstractmethod
     def __init__(self, parameters: Parameters, data: Any, threads: int | None, activation: Activation) -> None:

@@ -29,20 +29,13 @@ ONE_PATCH = PointKind(lambda data: data.P == 1, lambda p: p.P == 1)
 
 @dataclass(frozen=True)
 class KernelEntry:
-    """One kernel.
+    """One kernel."""
 
-    backend  The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program.
-    path     Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`.
-    takes    Which points it takes.
-    memory   How much memory it takes.
-    pays     Whether ``auto`` may take it for these parameters: whether that is the fastest way.
-    """
-
-    backend: str
-    path: str
-    takes: PointKind
-    memory: memory.KernelMemory
-    pays: Callable[[Parameters], bool] = lambda parameters: True
+    backend: str  # The backend it belongs to, as users name it; ``auto`` if it is only taken where the choice is left to the program
+    path: str  # Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`
+    takes: PointKind  # Which points it takes
+    memory: memory.KernelMemory  # How much memory it takes
+    pays: Callable[[Parameters], bool] = lambda parameters: True  # Whether ``auto`` may take it for these parameters: whether that is the fastest way
 
     @property
     def compiled(self) -> bool:
@@ -70,8 +63,7 @@ ORACLE = KernelEntry("numpy", "oracle:OracleKernel", ANY, memory.ORACLE)
 """The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
 
 GPU_PAYS_FROM = math.inf
-"""N^2 k from which on ``auto`` takes a GPU: pairs times classes, the size of a loss and gradient of all pairs. It is to be measured
-(`python validation/run.py gpu`); until then it is infinite, and ``auto`` never takes one. It looks at sizes alone, not at the loss."""
+"""N^2 k, the size of a gradient of all pairs, from which on ``auto`` takes a GPU; infinite until it is measured (study ``gpu``)."""
 
 
 def _never(parameters: Parameters) -> bool:

@@ -33,7 +33,7 @@ from mvsim.multi_view.parameters import Deviation, Parameters
 from mvsim.multi_view.thresholds import linear_from, stiff_from
 from mvsim.numerics.arrow_matrix import Curvature
 from mvsim.numerics.blas_threads import one_blas_thread
-from mvsim.numerics.logarithms import exponential, logarithm
+from mvsim.numerics.logarithms import logarithm
 
 SELF_PAIRS = 0.1
 """Part of the early growth from which on pairs of a point with itself are named as a departure from large N."""
@@ -189,12 +189,13 @@ class Objective(ABC):
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the loss as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, k, V).
 
-        It takes correlations (k, E, k V) of these neurons and returns the loss and its gradient by them. It serves until another one is asked for.
+        It takes correlations (k, E, k V) of these neurons and returns the loss and its gradient by them. Where a class has fewer, -1 stands in their
+        place: correlations there are ignored, and the gradient is 0. It serves until another one is asked for.
         """
-        c = self._ready(c)
+        c, (y, e) = self._ready(c), np.nonzero(neurons >= 0)
         with evaluating():
             sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
-            others = self._penalty(c) - self._penalty(c[np.arange(c.shape[0])[:, None], neurons])
+            others = self._penalty(c) - self._penalty(c[y, neurons[y, e]])
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
             loss, gradient = 0.0, np.zeros_like(moving)
@@ -204,8 +205,8 @@ class Objective(ABC):
                     loss += weight * value
                     gradient += weight * slope
                 if self.weight_decay:
-                    loss += others + self._penalty(moving)
-                    gradient += self.weight_decay * moving
+                    loss += others + self._penalty(moving[y, e])
+                    gradient[y, e] += self.weight_decay * moving[y, e]
             check_finite("the loss and its gradient are", moving, gradient, number=loss)
             return loss, gradient
 
@@ -269,8 +270,10 @@ class Objective(ABC):
         """Whether the loss is the same at every step."""
         return True
 
-    def growth_rates(self) -> np.ndarray:
-        """Return (k, V): K_{y,l}, at which own correlations grow while outputs and noise are 0: c' = K (c / rho)^(alpha - 1).
+    def log_growth_rates(self) -> np.ndarray:
+        """Return (k, V): log K_{y,l}, -inf where nothing grows.
+
+        While outputs and noise are 0, own correlations grow by c' = K (c / rho)^(alpha - 1).
 
         A point of class y that is mixed with weight lam with one of another class pulls with a(lam), minus the derivative of the pointwise loss by
         g_y at outputs 0 for its soft label: of the cross-entropy lam - 1/k, as all softmax probabilities are 1/k. Over the pairs i != j the mean
@@ -282,10 +285,6 @@ class Objective(ABC):
         pair in N contributes to it: mixing a point with anything else costs its features a factor 2^-alpha. Coinciding signal patches are
         neglected; they raise K, the more the larger V C_P / P.
         """
-        return exponential(self.log_growth_rates())
-
-    def log_growth_rates(self) -> np.ndarray:
-        """Return (k, V): log K_{y,l} of `growth_rates`, also where K_{y,l} is no double; -inf where nothing grows."""
         others, themselves = self._pulls()
         return log_signal_strength(self.parameters, self.data) + logarithm(others + themselves)
 
@@ -311,7 +310,7 @@ class Objective(ABC):
         return [Deviation("N", str(N), "sufficiently large", statement)]
 
     def _pulls(self) -> tuple[np.ndarray, float]:
-        """Return (k, 1) and a number, which add up to K / S of `growth_rates`: the latter is what pairs of a point with itself contribute.
+        """Return (k, 1) and a number, which add up to K / S of `log_growth_rates`: the latter is what pairs of a point with itself contribute.
 
         A point of a set that does not mix is no such pair, though its pull is the same.
         """

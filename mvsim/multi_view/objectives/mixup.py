@@ -11,7 +11,6 @@ from pydantic import Field
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer
-from mvsim.base.options import document_options
 from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS, law_from
 from mvsim.multi_view.data import Dataset
@@ -23,7 +22,6 @@ MOST_PAIRS = 10**6
 UNIFORM = {"distribution": "beta", "args": [1.0, 1.0]}
 
 
-@document_options
 class Mixup(Objective):
     """J_M(g) = -(1/N^2) sum_{i,j} E_lambda[ lambda log phi_{y_i}(g(z)) + (1 - lambda) log phi_{y_j}(g(z)) ],  z = lambda x_i + (1 - lambda) x_j.
 
@@ -33,17 +31,6 @@ class Mixup(Objective):
         grad_{w_{y,r}} J_M = -(1/N^2) sum_{i,j} E_lambda[ (lambda 1[y_i = y] + (1 - lambda) 1[y_j = y] - phi_y(g(z))) grad_{w_{y,r}} g_y(z) ].
 
     A point mass at 1/2 is Midpoint Mixup, one at 0 or 1 is ERM. `quadrature_error` says what quadrature costs in accuracy.
-
-    Parameters
-    ----------
-    parameters, data, backend, threads
-        See `Objective`.
-    {options}
-
-    Raises
-    ------
-    UsageError
-        If an argument is out of its domain.
     """
 
     name = "mixup"

@@ -24,10 +24,8 @@ ENOUGH, MOST_POINTS = 400, 500
 def default_r0(k: int) -> float:
     """Return r0 = sqrt(2 ln m / d) / rho at the default d, dimensionless: the leading-order size of max_r c[y, r, y, l] over the threshold.
 
-    It falls as a power of k, since at a fixed r0 the share of classes of which ERM learns both features, against Theorem 4.6, grows with k.
-    The share at this r0 is predicted to be at most 1.9 % for all k from 4 to 1000. In runs at k = 4 to 50 it was 4 of 500 classes, and at
-    r0 = 0.3 it is 23 of 80 at k = 20 (``python validation/run.py default_regime``). A smaller r0 separates better and takes longer, in proportion
-    to r0^-(alpha - 2).
+    It falls as a power of k, since at a fixed r0 the share of classes of which ERM learns both features, against Theorem 4.6, grows with k; here
+    it is predicted to be at most 1.9 % up to k = 1000 (``python validation/run.py default_regime``). The time to escape grows as r0^-(alpha - 2).
     """
     return 0.34 * k**-0.22
 
@@ -35,11 +33,9 @@ def default_r0(k: int) -> float:
 def default_P(k: int, least: int) -> int:
     """Return the default number of patches, 12 k^2 up to 4800, k^2 where that is more, and at least as many as hold the signal.
 
-    Assumption 4.3 has P = Theta(k^2); the constant is such that Proposition 4.4 holds on the sampled points, that is, no linear classifier is
-    right on all of them. The noise of a point adds up to about 1.5 P delta3, which has to be above C_P delta2 / 2. The table in
-    ``validation/studies/default_separability.py`` has the least constant at which ten of ten data sets cannot be separated. It takes as many points
-    as `default_N` affords up to k = 20. Beyond, where linear classifiers fit the points anyway, a larger constant would only make runs of Midpoint
-    Mixup longer, although a gradient costs the same; `mvsim.Parameters.deviations` then lists ``P delta3``.
+    Assumption 4.3 has P = Theta(k^2); with this constant Proposition 4.4 holds on the sampled points up to k = 20: no linear classifier is right on
+    all of them (study ``default_separability``). Beyond, where they fit the points anyway, a larger constant would only make runs of Midpoint Mixup
+    longer; `mvsim.Parameters.deviations` then lists ``P delta3``.
     """
     return max(k**2, min(PATCHES * k**2, MOST_PATCHES), least)
 
@@ -72,13 +68,9 @@ def _views(fields: dict[str, Any]) -> int:
 def default_N(k: int) -> int:
     """Return the default number of points: 6 k^1.5 between 400 and 500, and 10 k where that is more.
 
-    Of 100 classes at k = 10, ERM ends without a feature that suffices on all fresh draws in 10 with N = 100, in 4 with 200, in none with 400: noise
-    in the linear part of the activation is averaged out by more points. The runs took 1.15 times as long with 400 points as with 200
-    (``validation/studies/choices.py``).
-
-    Few points can be separated whatever the noise is. With P = 12 k^2, about 5 k^1.5 points are needed for Proposition 4.4 to hold on the sampled
-    points (``validation/studies/default_separability.py``), and up to k = 20 there are so many by default. Beyond, they cost too much, as all N^2
-    pairs count: `mvsim.Parameters.deviations` then lists N.
+    With 400 points ERM learns in every class at k = 10 a feature that suffices on all fresh draws, with fewer not (study ``choices``). Few points can
+    be separated whatever the noise is: about 5 k^1.5 are needed for Proposition 4.4 to hold on them (study ``default_separability``), as there are up
+    to k = 20. Beyond, they cost too much, as all N^2 pairs count: `mvsim.Parameters.deviations` then lists N.
     """
     return max(ENOUGH, min(wanted_N(k), MOST_POINTS), 10 * k)
 

@@ -36,10 +36,8 @@ def _of_linear_model(p: Fields) -> list[Deviation]:
 def _of_network(p: Fields) -> list[Deviation]:
     """List the ways in which parameters depart from Assumption 4.3 or Definition 4.1.
 
-    A Theta that holds with constant 1 is not listed; one that holds with another constant is, with that constant, because at one k
-    nothing but the constant can be seen. C_P, Q, delta1 and delta2 are Theta(1) at any value; of these only what takes away a part of the
-    model is listed: no noise patches, a constant or nearly constant beta. Of N, which is to be large, and of the noise is listed what lets linear
-    models fit the data.
+    A Theta that holds with another constant than 1 is listed with it: at one k nothing else can be seen. Of C_P, Q, delta1 and delta2, which are
+    Theta(1), only what takes away a part of the model is; of N and the noise what lets linear models fit the data.
     """
     k = p.k
     deviations = []
@@ -82,8 +80,7 @@ def fitted_by_linear_models(p: Fields) -> list[Deviation]:
 
     Noise has to be above the signal: at least (P - V C_P) delta3 in a point, where a feature has C_P delta2 / V on average, which is what the proof
     compares. It has to be of few classes among many, and in enough points. In a codebook it must have enough patterns, too: weights that
-    are orthogonal to all G of them do not see the noise, and 2k - G dimensions are left to tell the classes by. Tried at k = 4 to 20, every data set
-    could be separated at G = 3 and 4; at G = k to k + 4 all could for some k and none for others; beyond, few could, the last at G = k + 8.
+    are orthogonal to all G of them do not see the noise, and 2k - G dimensions are left to tell the classes by.
     """
     deviations = []
     noise, signal = (p.P - p.signal_patches) * p.delta3 / p.delta2, p.C_P / p.V

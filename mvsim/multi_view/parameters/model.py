@@ -94,7 +94,6 @@ def check_parameters(value: Any) -> Parameters:
 
 
 def _describe(item: Any) -> str:
-    """Turn one pydantic error into ``field=value: what is allowed``."""
     tags = {"one law", "one law per class", "uniform", "beta", "discrete"}
     path = ".".join(str(part) for part in item["loc"] if part not in tags)
     field = Parameters.model_fields.get(str(item["loc"][0])) if item["loc"] else None

@@ -19,24 +19,15 @@ from mvsim.multi_view.parameters.numbers import usable_number
 
 @dataclass(frozen=True)
 class Model:
-    """What a model consists of.
+    """What a model consists of."""
 
-    name        How users call it.
-    label       What stands before the method in the summary of a run; empty for the network, which is the usual case.
-    data        The definition of its data.
-    assumption  What the regime of a run is compared with.
-    activation  Key of `mvsim.multi_view.activations.ACTIVATIONS`.
-    joined      Whether all views of a signal lie in one patch; otherwise each has a patch of its own.
-    fixed       Parameters that the model does not have, with the only value that they may be given.
-    """
-
-    name: str
-    label: str
-    data: str
-    assumption: str
-    activation: str
-    joined: bool
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    name: str  # How users call it
+    label: str  # What stands before the method in the summary of a run; empty for the network, which is the usual case
+    data: str  # The definition of its data
+    assumption: str  # What the regime of a run is compared with
+    activation: str  # Key of `mvsim.multi_view.activations.ACTIVATIONS`
+    joined: bool  # Whether all views of a signal lie in one patch; otherwise each has a patch of its own
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # Parameters that the model does not have, with the only value that they may be given
 
     def signal_patches(self, V: int, C_P: int) -> int:
         """Return how many patches of a point carry features of its own class."""

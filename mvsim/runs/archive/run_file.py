@@ -33,23 +33,10 @@ _GIVE = "give a run made by `mvsim simulate`"
 
 
 def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
-    """Save a run as one NetCDF4 file, as a whole or not at all.
+    """Save a run as one NetCDF4 file, as a whole or not at all; ``dataset`` has no attributes of its own, and is not changed.
 
-    Parameters
-    ----------
-    path : str or path
-        File to create or replace.
-    dataset : xarray.Dataset
-        The variables that `mvsim.runs.recording.variables` lists, any other numeric ones, and no attributes of its own; it is not changed.
-    provenance : dict
-        The entries that `mvsim.runs.archive.schema` lists; ``format`` is set here, and ``sha256`` when the file is read.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be written (disk full, directory gone): what was saved before stays as it is, and nothing is left beside it.
-    ValueError
-        If it is no complete run; nothing has been written then.
+    ``format`` of the provenance is set here. Raises `UsageError` if the file cannot be written, and `ValueError`, before anything is, if it is no
+    complete run.
     """
     entries = {name: value for name, value in provenance.items() if name != "sha256"} | {"format": FORMAT}
     plain = provenance_from_text(provenance_text(entries))  # as it will be read: lists for tuples, string keys
@@ -68,15 +55,7 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
 
 
 def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Read a run into memory, every bit as it was saved, and its provenance. It may be in use by the process that makes it.
-
-    ``sha256`` in the provenance is the checksum of the file.
-
-    Raises
-    ------
-    UsageError
-        If there is no such file, it has no valid checksum, or it has another format.
-    """
+    """Read a run, which may be in use, and its provenance with ``sha256``, the checksum of the file; raise `UsageError` if it is not a valid one."""
     import xarray as xr
 
     reading: dict[str, Any] = {"engine": "h5netcdf", "mask_and_scale": False, "decode_times": False, "decode_timedelta": False}

@@ -18,21 +18,11 @@ from mvsim.numerics.logarithms import exponential
 
 @dataclass(frozen=True, eq=False)
 class EscapeLog:
-    """The first time at which each own correlation is at a threshold or beyond, as fine as the steps, interpolated linearly between two of them.
+    """The first time at which each own correlation is at a threshold or beyond, as fine as the steps, interpolated linearly between two of them."""
 
-    Attributes
-    ----------
-    threshold : float
-        That of B_{y,l}, or of escape.
-    time : numpy.ndarray
-        (k, m, V), NaN where it has not happened; written to.
-    step : numpy.ndarray
-        (k, m, V) the step in which it happened, -1 where it has not; written to.
-    """
-
-    threshold: float
-    time: np.ndarray
-    step: np.ndarray
+    threshold: float  # That of B_{y,l}, or of escape
+    time: np.ndarray  # (k, m, V), NaN where it has not happened; written to
+    step: np.ndarray  # (k, m, V) the step in which it happened, -1 where it has not; written to
 
     @staticmethod
     def started(own: np.ndarray, threshold: float) -> EscapeLog:
@@ -92,23 +82,8 @@ def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: f
 
     of which b is a negligible part for alpha well above 2: a blow-up is at infinity soon after it has passed any threshold, and which neuron of a
     class is first depends on K_{y,l} c(0)^(alpha - 2) alone (Claim B.10). At alpha = 2 growth is exponential and T = (rho / K) log(b / c(0)); at
-    alpha = 1 it is linear and T = (b - c(0)) / K.
-
-    Parameters
-    ----------
-    own : numpy.ndarray
-        (k, m, V) own correlations at the start.
-    log_growth_rates : numpy.ndarray
-        (k, V) log K_{y,l} (`mvsim.multi_view.objectives.Objective.log_growth_rates`).
-    rho, alpha : float
-        Of the activation.
-    threshold : float
-        b.
-
-    Returns
-    -------
-    numpy.ndarray
-        (k, m, V) times: infinite for a correlation that does not grow and where a double cannot hold the time, 0 for one that is past b.
+    alpha = 1 it is linear and T = (b - c(0)) / K. ``own`` and the times are (k, m, V), log K is (k, V); T is infinite for a correlation that does not
+    grow and where a double cannot hold it, 0 for one that is past b.
     """
     from scipy.special import exprel
 

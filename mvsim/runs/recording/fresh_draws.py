@@ -30,11 +30,6 @@ class FeatureTest:
 
     Feature v_{y,l} is learned if argmax_s g_s(x') = y, where x' is x with every instance of the other views v_{y,l'}
     of its class replaced by zero (Definition 4.5, which has two views). A tie is not a win.
-
-    Attributes
-    ----------
-    draws : int
-        Draws for each class.
     """
 
     def __init__(self, parameters: Parameters, n_test: int = 20, seed: int = 0, threads: int | None = None, backend: str = "auto") -> None:
@@ -92,23 +87,12 @@ def is_learned(fractions: np.ndarray) -> np.ndarray:
 
 
 class Outcome(NamedTuple):
-    """What may become of a class.
-
-    Attributes
-    ----------
-    name : str
-        In one word.
-    phrase : str
-        Which of its features it has learned, for a sentence.
-    headline : str
-        The same for the beginning of one.
-    least, most : int
-        How many of them.
-    """
+    """What may become of a class."""
 
     name: str
-    phrase: str
-    headline: str
+    phrase: str  # Which of its features it has learned, for a sentence
+    headline: str  # The same for the beginning of one
+    # least, most: How many of them
     least: int
     most: int
 

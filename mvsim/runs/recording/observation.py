@@ -17,21 +17,11 @@ from mvsim.runs.recording.hessian import sharpness, turning_rate
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A run at its start.
+    """A run at its start."""
 
-    Attributes
-    ----------
-    objective : Objective
-        Training loss, with its data.
-    c : numpy.ndarray
-        The initial correlations.
-    threshold : float
-        Of B_{y,l}.
-    """
-
-    objective: Objective
-    c: np.ndarray
-    threshold: float
+    objective: Objective  # Training loss, with its data
+    c: np.ndarray  # The initial correlations
+    threshold: float  # Of B_{y,l}
 
     @property
     def predicted_entry_time(self) -> np.ndarray:
@@ -42,30 +32,15 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """A state at a record. What several variables need is computed once.
-
-    Attributes
-    ----------
-    state : State
-        The state.
-    objective : Objective
-        Training loss, with its data, ready for this step.
-    feature_test : FeatureTest
-        Fresh draws for Definition 4.5.
-    threshold : float
-        Of B_{y,l}.
-    hessian_seed : int, optional
-        Seed of the run where products with the Hessian are taken; they are costly, so most records do without.
-    escaped : bool
-        Whether a view has escaped since the record before. There the gradient turns fastest, up to 10^3 times faster than elsewhere, so that
-        one product is taken at each of these.
-    """
+    """A state at a record. What several variables need is computed once."""
 
     state: State
-    objective: Objective
-    feature_test: FeatureTest
-    threshold: float
-    hessian_seed: int | None
+    objective: Objective  # Training loss, with its data, ready for this step
+    feature_test: FeatureTest  # Fresh draws for Definition 4.5
+    threshold: float  # Of B_{y,l}
+    hessian_seed: int | None  # Seed of the run where products with the Hessian are taken; they are costly, so most records do without
+    # Whether a view has escaped since the record before. There the gradient turns fastest, up to 10^3 times faster than elsewhere, so that one
+    # product is taken at each of these.
     escaped: bool = False
 
     @property

@@ -21,25 +21,11 @@ from mvsim.runs.recording.variables import When, variables_of
 
 
 class Recorder:
-    """Measures states and keeps the results.
+    """Measures states and keeps the results: once at the start, at every record, and of some records the whole state."""
 
-    Attributes
-    ----------
-    start_values : dict
-        What has been measured once, at the start, by name.
-    records : dict of list
-        What has been measured at every record, by name, in order of time.
-    snapshots : Snapshots
-        The states that are kept in full.
-    entries : EscapeLog
-        When own correlations entered B_{y,l}.
-    escapes : EscapeLog
-        When they escaped: passed where the activation becomes linear. Those of a linear model never do.
-    """
-
-    start_values: dict[str, Any]
-    entries: EscapeLog
-    escapes: EscapeLog
+    start_values: dict[str, Any]  # By name
+    entries: EscapeLog  # When own correlations entered B_{y,l}
+    escapes: EscapeLog  # When they passed where the activation becomes linear. Those of a linear model never do.
 
     def __init__(self, objective: Objective, feature_test: FeatureTest, seed: int) -> None:
         self.objective = objective

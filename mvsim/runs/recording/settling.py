@@ -19,27 +19,14 @@ def growth_to_settle(factor: float, learned: np.ndarray) -> float:
 
     What has not been learned may still come, so that all of ``factor`` is waited for it. Once every view of every class is learned nothing is left to
     come; then half of it is enough, on the scale of ln t on which views escape: its square root.
-
-    Parameters
-    ----------
-    factor : float
-        That of a run in which something is missing.
-    learned : numpy.ndarray
-        (k, V) which views are learned.
     """
     return math.sqrt(factor) if learned.all() else factor
 
 
 class Settling(NamedTuple):
-    """What decides when a run has settled.
+    """What decides when a run has settled."""
 
-    Attributes
-    ----------
-    records : mapping
-        The values of each recorded variable, in order of time.
-    """
-
-    records: Mapping[str, Sequence[Any]]
+    records: Mapping[str, Sequence[Any]]  # The values of each recorded variable, in order of time
 
     def since(self) -> float | None:
         """Return since when training accuracy is 1, every class is trained and the learned features are those of now; None if not so now."""

@@ -13,11 +13,6 @@ class Snapshots:
 
     A record at another step takes no place of one that is missing. A turning point is where the number of views that have entered B_{y,l},
     or of classes whose views differ by log k or more, passes a power of two.
-
-    Attributes
-    ----------
-    states : list of State
-        What is kept, in order of time.
     """
 
     def __init__(self, k: int) -> None:
@@ -25,19 +20,7 @@ class Snapshots:
         self._opened = np.zeros(k, dtype=bool)  # classes in which Delta_y has been log k or more
 
     def consider(self, state: State, view_gap: np.ndarray, entry_step: np.ndarray, previous_step: int | None) -> None:
-        """Keep a state that is recorded if it is worth it.
-
-        Parameters
-        ----------
-        state : State
-            The state.
-        view_gap : numpy.ndarray
-            (k,) Delta_y there.
-        entry_step : numpy.ndarray
-            (k, m, V) see `mvsim.runs.recording.entries.EscapeLog`.
-        previous_step : int, optional
-            Step of the record before, if there is one.
-        """
+        """Keep a state that is recorded if it is worth it; ``view_gap`` (k,) is Delta_y there, ``entry_step`` (k, m, V) as in `EscapeLog`."""
         opened = self._opened | is_open(view_gap)
         views_escaped = previous_step is not None and _escapes_doubled(entry_step, previous_step, state.step)
         if _is_snapshot(state.step) or views_escaped or _doubled(self._opened, opened):

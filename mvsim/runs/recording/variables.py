@@ -39,33 +39,16 @@ class Values(Enum):
 
 
 class Variable(NamedTuple):
-    """One variable of a run.
+    """One variable of a run."""
 
-    Attributes
-    ----------
-    when : When
-        When it is measured, and of what.
-    dims : tuple of str
-        Its dimensions.
-    dtype : str
-        Its type.
-    meaning : str
-        What it is, in words.
-    of : tuple of str
-        Attributes of what it is measured of, with dots for attributes of attributes: the arguments of ``by``.
-    by : callable, optional
-        The function that measures it; without one the only attribute in ``of`` is the value itself, and a saved run gives it back.
-    values : Values
-        What its values may be.
-    """
-
-    when: When
+    when: When  # When it is measured, and of what
     dims: tuple[str, ...]
     dtype: str
-    meaning: str
-    of: tuple[str, ...]
+    meaning: str  # What it is, in words
+    of: tuple[str, ...]  # Attributes of what it is measured of, with dots for attributes of attributes: the arguments of ``by``
+    # The function that measures it; without one the only attribute in ``of`` is the value itself, and a saved run gives it back
     by: Callable[..., Any] | None = None
-    values: Values = Values.ANY
+    values: Values = Values.ANY  # What its values may be
 
     def measured(self, source: Any) -> Any:
         """Return the value, measured of what `when` says."""

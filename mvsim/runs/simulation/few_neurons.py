@@ -16,15 +16,7 @@ WORTHWHILE = 0.5
 
 
 class FewNeurons(Groups):
-    """The neurons of an objective: each is a group, and the own correlations of one view are alike.
-
-    Parameters
-    ----------
-    objective : Objective
-        J.
-    scales : Scales
-        Its scales.
-    """
+    """The neurons of an objective: each is a group, and the own correlations of one view are alike."""
 
     def __init__(self, objective: Objective, scales: Scales) -> None:
         self._objective, self._shape = objective, objective.parameters.correlations_shape

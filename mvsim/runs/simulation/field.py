@@ -11,17 +11,7 @@ from mvsim.runs.simulation.few_neurons import SOON, FewNeurons, name_of
 
 
 def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -> Field:
-    """Return c' = -grad J(c) of an objective.
-
-    Parameters
-    ----------
-    objective : Objective
-        J.
-    eta : float, optional
-        A step size that gradient descent can be expected to be stable with.
-    affordable : int, optional
-        Default limit on gradient evaluations where no t_end is given.
-    """
+    """Return c' = -grad J(c) of an objective."""
     p, scales = objective.parameters, Scales(objective)
     features = p.k * p.V
 

@@ -60,13 +60,7 @@ OF_THE_FILE = ("out", "resume", "force", "threads", "checkpoint_seconds")
 
 
 class RunOptions(BaseModel):
-    """The options of a run.
-
-    Raises
-    ------
-    UsageError
-        If a value is out of its domain, or belongs to another integrator or method than is asked for; the message names the first.
-    """
+    """The options of a run; raises `UsageError` that names the first value out of its domain, or of another integrator or method."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 

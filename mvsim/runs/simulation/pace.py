@@ -59,19 +59,12 @@ class Pace:
 
 
 class EscapeProgress(NamedTuple):
-    """Escapes of features, each by its first neuron.
+    """Escapes of features, each by its first neuron."""
 
-    Attributes
-    ----------
-    escaped, features : int
-        How many features have escaped, of how many.
-    next_time : float or None
-        When the next of the others was predicted to escape, by the initial state; None if for none of them a later time was.
-    """
-
+    # escaped, features: How many features have escaped, of how many
     escaped: int
     features: int
-    next_time: float | None
+    next_time: float | None  # When the next of the others was predicted to escape, by the initial state; None if for none of them a later time was
 
 
 def escape_progress(recorder: Recorder, now: float) -> EscapeProgress | None:

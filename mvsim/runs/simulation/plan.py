@@ -31,30 +31,14 @@ AFFORDABLE_GRADIENTS, AFFORDABLE_PAIR_GRADIENTS = 40_000, 6_000
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a run consists of.
+    """What a run consists of."""
 
-    Attributes
-    ----------
-    objective : Objective
-        Training loss on its points.
-    integrator : Integrator
-        What steps.
-    horizon : float
-        Time beyond which it does not go.
-    recorder : Recorder
-        What measures, empty.
-    regime : list of Deviation
-        Departures from what the theorems assume.
-    provenance : dict
-        All that makes the run repeatable.
-    """
-
-    objective: Objective
-    integrator: Integrator
-    horizon: float
-    recorder: Recorder
-    regime: list[Deviation]
-    provenance: dict[str, Any]
+    objective: Objective  # Training loss on its points
+    integrator: Integrator  # What steps
+    horizon: float  # Time beyond which it does not go
+    recorder: Recorder  # What measures, empty
+    regime: list[Deviation]  # Departures from what the theorems assume
+    provenance: dict[str, Any]  # All that makes the run repeatable
 
     def is_over(self, time: float, options: RunOptions) -> bool:
         """Whether a run that has come to a time, and was measured up to it, has come to its end: it has settled, or has been followed far enough."""

@@ -58,7 +58,6 @@ def learned(recorder: Recorder) -> str:
 
 
 def _remarks(recorder: Recorder) -> list[tuple[np.ndarray, str]]:
-    """Return what is to be remarked of some classes: of which, (k,), and in words; nothing in a model without escapes."""
     if not recorder.objective.has_escapes:
         return []
     return [_without_escape(recorder), _on_some_draws(recorder)]

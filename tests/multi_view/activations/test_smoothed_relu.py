@@ -6,6 +6,7 @@ import reference
 from compare import assert_close, assert_components_close
 from hypothesis import given
 from hypothesis import strategies as st
+from looping import looping
 from tolerances import FEW_OPERATIONS
 
 import mvsim
@@ -20,20 +21,20 @@ def three_cases(function, z, rho, alpha):
     return np.array([function(value, rho, alpha) for value in z])
 
 
-@pytest.mark.parametrize(("rho", "alpha"), SHAPES)
+@looping(("rho", "alpha"), SHAPES)
 def test_value_is_the_three_case_definition(rho, alpha):
     z = rho * Z
     assert_components_close(mvsim.smoothed_relu(z, rho, alpha), three_cases(reference.smoothed_relu, z, rho, alpha), FEW_OPERATIONS, 0)
 
 
-@pytest.mark.parametrize(("rho", "alpha"), SHAPES)
+@looping(("rho", "alpha"), SHAPES)
 def test_derivative_is_the_three_case_definition(rho, alpha):
     z = rho * Z
     expected = three_cases(reference.smoothed_relu_derivative, z, rho, alpha)
     assert_components_close(mvsim.smoothed_relu_derivative(z, rho, alpha), expected, FEW_OPERATIONS, 0)
 
 
-@pytest.mark.parametrize(("rho", "alpha"), SHAPES)
+@looping(("rho", "alpha"), SHAPES)
 def test_derivatives_are_complex_step_derivatives(rho, alpha):
     z = rho * Z
     step = 1j * rho * 1e-30
@@ -44,7 +45,7 @@ def test_derivatives_are_complex_step_derivatives(rho, alpha):
     assert_components_close(smoothed_relu_second_derivative(z, rho, alpha), curvature, FEW_OPERATIONS, 0)
 
 
-@pytest.mark.parametrize(("rho", "alpha"), [shape for shape in SHAPES if shape[1] > 1])
+@looping(("rho", "alpha"), [shape for shape in SHAPES if shape[1] > 1])
 def test_value_and_derivative_are_continuous_at_both_junctions(rho, alpha):
     below, above = rho * (1 - 1e-12), rho * (1 + 1e-12)
     for function, at_rho, slope in ((mvsim.smoothed_relu, rho / alpha, 1.0), (mvsim.smoothed_relu_derivative, 1.0, (alpha - 1) / rho)):
@@ -97,11 +98,8 @@ def test_value_and_derivative_never_decrease(z, shape):
         assert np.all(values >= 0)
 
 
-@pytest.mark.parametrize("function", [mvsim.smoothed_relu, mvsim.smoothed_relu_derivative, smoothed_relu_second_derivative])
-@pytest.mark.parametrize(
-    ("rho", "alpha", "named"),
-    [(0.0, 8, "rho"), (-1.0, 8, "rho"), (np.nan, 8, "rho"), (0.1, 0.5, "alpha"), (0.1, np.nan, "alpha")],
-)
+@looping("function", [mvsim.smoothed_relu, mvsim.smoothed_relu_derivative, smoothed_relu_second_derivative])
+@looping(("rho", "alpha", "named"), [(0.0, 8, "rho"), (-1.0, 8, "rho"), (np.nan, 8, "rho"), (0.1, 0.5, "alpha"), (0.1, np.nan, "alpha")])
 def test_bad_shape_parameters_are_refused(function, rho, alpha, named):
     with pytest.raises(mvsim.UsageError, match=named):
         function(0.1, rho, alpha)

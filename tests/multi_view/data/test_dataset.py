@@ -7,6 +7,7 @@ import problems
 import pytest
 import reference
 from compare import assert_components_close
+from looping import looping
 from scipy import stats
 from tolerances import FEW_OPERATIONS, SIGNIFICANCE
 
@@ -158,7 +159,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
+@looping("name", LAWS)
 def test_beta_follows_its_law_and_the_law_is_symmetric(name):
     fields, law = LAWS[name]
     p = parameters(beta_law=fields, N=1500)
@@ -209,7 +210,7 @@ def test_the_codebook_is_a_function_of_the_parameters_alone():
     assert not patterns(p.replace(codebook_seed=1), 0) & first
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@looping("noise", NOISES)
 def test_same_seed_same_bits_other_seed_other_points(noise):
     p = parameters(noise=noise)
     one, again, other = (mvsim.sample_dataset(p, seed) for seed in (0, 0, 1))
@@ -219,13 +220,13 @@ def test_same_seed_same_bits_other_seed_other_points(noise):
     assert not np.intersect1d(every_beta(one), every_beta(other)).size
 
 
-@pytest.mark.parametrize("change", [{"m": 40}, {"d": 10**9}, {"alpha": 3}, {"rho": 2.0}])
+@looping("change", [{"m": 40}, {"d": 10**9}, {"alpha": 3}, {"rho": 2.0}])
 def test_nothing_about_the_network_changes_the_data(change):
     p = parameters()
     np.testing.assert_array_equal(mvsim.sample_dataset(p, 0).to_patches(), mvsim.sample_dataset(p.replace(**change), 0).to_patches())
 
 
-@pytest.mark.parametrize("change", [{"P": 20}, {"noise": "patch"}, {"beta_law": {"kind": "beta", "a": 2}}, {"C_P": 1}])
+@looping("change", [{"P": 20}, {"noise": "patch"}, {"beta_law": {"kind": "beta", "a": 2}}, {"C_P": 1}])
 def test_labels_are_a_stream_of_their_own(change):
     p = parameters()
     np.testing.assert_array_equal(mvsim.sample_dataset(p, 0).labels, mvsim.sample_dataset(p.replace(**change), 0).labels)
@@ -237,7 +238,7 @@ def test_data_and_initial_correlations_of_one_seed_are_independent_draws():
     assert abs(stats.spearmanr(beta[:400], c[:400]).statistic) < 5 / np.sqrt(400)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, "x", None, True])
+@looping("seed", [-1, 1.5, "x", None, True])
 def test_bad_seeds_are_refused(seed):
     with pytest.raises(mvsim.UsageError, match=r"^seed="):
         mvsim.sample_dataset(parameters(), seed)
@@ -254,7 +255,7 @@ def test_points_of_given_classes():
             mvsim.multi_view.data.sample_points(parameters(), np.random.default_rng(0), wrong)
 
 
-@pytest.mark.parametrize("name", sorted(problems.PARAMETERS))
+@looping("name", sorted(problems.PARAMETERS))
 def test_keep_view_is_x_prime_of_definition_4_5(name):
     problem = problems.problem(name)
     before = problem.data.to_patches()
@@ -268,7 +269,7 @@ def test_keep_view_is_x_prime_of_definition_4_5(name):
     np.testing.assert_array_equal(problem.data.to_patches(), before)  # the original is left as it was
 
 
-@pytest.mark.parametrize("view", [-1, 2, 3])
+@looping("view", [-1, 2, 3])
 def test_a_view_that_does_not_exist_is_refused(view):
     with pytest.raises(mvsim.UsageError, match="view"):
         problems.problem("random codebook").data.keep_view(view)
@@ -337,7 +338,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@looping("case", BAD)
 def test_from_patches_refuses(case):
     labels, patches, named = BAD[case]
     with pytest.raises(mvsim.UsageError, match=f"^{named}") as caught:
@@ -345,7 +346,7 @@ def test_from_patches_refuses(case):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [None, {"k": 3}])
+@looping("value", [None, {"k": 3}])
 def test_what_is_no_parameters_is_refused(value):
     for use in (mvsim.sample_dataset, mvsim.initial_correlations):
         with pytest.raises(mvsim.UsageError, match=r"^parameters=.*: must be mvsim.Parameters"):
@@ -386,7 +387,7 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_LABELS)
+@looping("case", BAD_LABELS)
 def test_labels_are_integers_that_name_a_class_or_an_error(case):
     labels, p = BAD_LABELS[case], mvsim.Parameters(k=3)
     n = 2 if case in ("mixed extremes", "unequal lists") else 1
@@ -396,7 +397,7 @@ def test_labels_are_integers_that_name_a_class_or_an_error(case):
         mvsim.multi_view.data.sample_points(p, stream(0, "points"), labels)
 
 
-@pytest.mark.parametrize(("size", "kind"), [(-(2**63), np.int64), (2**63, np.uint64), (-2e6, np.float64), (-2e6, np.float32)])
+@looping(("size", "kind"), [(-(2**63), np.int64), (2**63, np.uint64), (-2e6, np.float64), (-2e6, np.float32)])
 def test_coefficients_too_large_by_any_type_are_refused(size, kind):
     patches = np.full((1, 4, 3, 2), size, dtype=kind)
     with pytest.raises(mvsim.UsageError, match=r"^patches: a coefficient is of size"):
@@ -444,13 +445,13 @@ def test_a_million_patterns_take_seconds():
     assert time.process_time() - start < 20.0
 
 
-@pytest.mark.parametrize("a", [1e308, 2e6, 9e-7, 1e-300, 0, -1])
+@looping("a", [1e308, 2e6, 9e-7, 1e-300, 0, -1])
 def test_shapes_of_beta_laws_that_arithmetic_cannot_draw_are_refused(a):
     with pytest.raises(mvsim.UsageError, match=r"^beta_law\.a=.*must lie in \[1e-06, 1e\+06\]; beyond that use .*atoms"):
         mvsim.Parameters(k=3, beta_law={"kind": "beta", "a": a})
 
 
-@pytest.mark.parametrize("a", [1e-6, 1e6])
+@looping("a", [1e-6, 1e6])
 def test_the_most_extreme_beta_laws_are_what_they_tend_to(a):
     p = mvsim.Parameters(k=3, N=400, beta_law={"kind": "beta", "a": a})
     beta = mvsim.sample_dataset(p, 0).signal_coefficients[:, 0]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from looping import looping
 
 import mvsim
 
@@ -29,7 +30,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@looping("case", BAD)
 def test_wrong_laws_are_refused(case):
     with pytest.raises(mvsim.UsageError, match=r"beta_law|separate law"):
         mvsim.Parameters(k=3, beta_law=BAD[case])

@@ -12,7 +12,8 @@ import numpy as np
 import problems
 import pytest
 from compare import assert_close
-from objective_cases import LARGER, assert_everything_close, every_objective, every_problem, everything, larger, objective
+from looping import looping
+from objective_cases import LARGER, assert_everything_close, every_objective, everything, larger, objective
 from strict_device import PLACE, STRICT, fetched
 from tolerances import ENGINE, HESSIAN_ROUNDOFF, ROUNDOFF
 
@@ -55,7 +56,7 @@ def test_numpy_cannot_read_the_device_and_it_does_not_mix():
 
 
 @every_objective
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 def test_the_standard_is_enough(name, case, strict):
     problem = problems.problem(case)
     assert_everything_close(*(everything(objective(name, problem, backend), problem) for backend in ("array", "numpy")))
@@ -85,7 +86,7 @@ def test_results_alone_leave_the_device(name, few_fetches):
     assert [math.prod(shape) for shape in few_fetches] == [problem.c.size] * len(tested.points)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@looping("loss", LOSSES)
 def test_losses_are_the_same_in_every_namespace(loss):
     rng = np.random.default_rng(0)
     outputs, tangent = 5.0 * rng.standard_normal((2, 4, 9))
@@ -98,7 +99,7 @@ def test_losses_are_the_same_in_every_namespace(loss):
         np.testing.assert_allclose(STRICT.fetch(there), function(*arrays), rtol=1e-14, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
+@looping("name", ACTIVATIONS)
 def test_activations_are_the_same_in_every_namespace(name):
     activation = ACTIVATIONS[name].of(mvsim.Parameters(k=3))
     z = np.concatenate([np.linspace(-2.0, 2.0, 101), [0.0, mvsim.Parameters(k=3).rho]])
@@ -107,7 +108,7 @@ def test_activations_are_the_same_in_every_namespace(name):
         np.testing.assert_array_equal(STRICT.fetch(function(STRICT.put(z))), expected(z))
 
 
-@pytest.mark.parametrize("device", [host(), STRICT], ids=["NumPy", "strict"])
+@looping("device", [host(), STRICT])
 def test_padded_sums_are_sums(device):
     rng = np.random.default_rng(1)
     output, values = rng.integers(0, 6, 40) * (rng.random(40) < 0.8), rng.standard_normal((2, 3, 40))
@@ -119,7 +120,7 @@ def test_padded_sums_are_sums(device):
     np.testing.assert_array_equal(device.fetch(empty), np.zeros((2, 4)))
 
 
-@pytest.mark.parametrize("share", [0.5, 0.7])
+@looping("share", [0.5, 0.7])
 def test_the_fused_sum_is_that_of_outputs(share):
     problem = larger("weak codebook")
     kernel = objective("erm", problem, "array").kernel
@@ -129,7 +130,7 @@ def test_the_fused_sum_is_that_of_outputs(share):
         assert_close(one, other, ROUNDOFF)
 
 
-@pytest.mark.parametrize("part", ["U", "V", "noise", "meetings"])
+@looping("part", ["U", "V", "noise", "meetings"])
 def test_no_exponential_is_taken_of_an_output_that_is_too_large_in_any_part(part):
     problem = larger("codebook")
     kernel = objective("erm", problem, "array").kernel
@@ -166,8 +167,8 @@ def test_the_loss_of_points_of_one_class_keeps_its_digits():
     np.testing.assert_allclose(array[1], oracle[1], rtol=1e-9)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.7])
-@pytest.mark.parametrize("delta4", [0.02, 0.6])
+@looping("share", [0.5, 0.7])
+@looping("delta4", [0.02, 0.6])
 def test_moments_are_sums_over_neurons(share, delta4):
     """Every regime occurs, and so do neurons that are evaluated one by one."""
     p = larger("codebook").parameters.replace(m=12, delta3=0.5 * delta4, delta4=delta4)

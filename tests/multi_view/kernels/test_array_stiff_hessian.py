@@ -4,7 +4,8 @@ import numpy as np
 import problems
 import pytest
 from compare import assert_close
-from objective_cases import LARGER, every_objective, every_problem, larger, objective
+from looping import looping
+from objective_cases import LARGER, every_objective, larger, objective
 from strict_device import STRICT
 from tolerances import HESSIAN_ROUNDOFF
 
@@ -33,7 +34,7 @@ def spread(problem):
 
 
 @every_objective
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 def test_it_is_that_of_the_compiled_kernel(name, case):
     problem = problems.problem(case)
     there, here = (objective(name, problem, backend) for backend in ("array", "numba"))
@@ -41,8 +42,8 @@ def test_it_is_that_of_the_compiled_kernel(name, case):
         assert_same(there.curvature(c), here.curvature(c), c)
 
 
-@pytest.mark.parametrize("mixing", MIXINGS, ids=["one weight", "three weights"])
-@pytest.mark.parametrize("kind", LARGER)
+@looping("mixing", MIXINGS)
+@looping("kind", LARGER)
 def test_it_is_that_of_the_compiled_kernel_at_several_weights(kind, mixing):
     problem = larger(kind)
     there, here = (mvsim.objective("mixup", problem.parameters, problem.data, backend, mixing=mixing) for backend in ("array", "numba"))
@@ -71,7 +72,7 @@ def test_other_losses_and_listed_pairs_have_none():
     assert mvsim.objective("mixup", p, data, backend="array", pairs=5).curvature(c) is None
 
 
-@pytest.mark.parametrize("mixing", [0.5, 0.3])
+@looping("mixing", [0.5, 0.3])
 def test_products_with_the_hessian_say_that_little_is_left(mixing):
     """Of (1 + gamma told)^-1 (1 + gamma H), H from products, the eigenvalues are about 1; with half of what is told they are not."""
     p = mvsim.Parameters(k=4, m=3, N=60, P=36, d=10**6)

@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import comb
 
 import numpy as np
-import pytest
+from looping import looping
 from tolerances import ENGINE
 
 from mvsim.multi_view.activations import SmoothedRelu
@@ -74,7 +74,7 @@ def test_values_at_the_worst_cancellation():
     np.testing.assert_allclose(sums[:, 0, 0], exact(c, ALPHA), rtol=ENGINE)
 
 
-@pytest.mark.parametrize(("column", "factor"), [(0, 0.5 * BETA), (2, 0.5)])
+@looping(("column", "factor"), [(0, 0.5 * BETA), (2, 0.5)])
 def test_slopes_at_the_worst_cancellation(column, factor):
     c, out = columns(1.0 - 1e-9), np.zeros((NEURONS, 3, 1))
     moment_pull_back(0, NEURONS, c, table(), np.ones((NEURONS, 1, 1)), np.zeros((NEURONS, 0)), out, ACTIVATION)

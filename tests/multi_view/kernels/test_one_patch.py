@@ -2,8 +2,8 @@
 
 import linear_loops
 import numpy as np
-import pytest
 from compare import assert_close, relative_error
+from looping import looping
 from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP, ROUNDOFF
 
 import mvsim
@@ -26,8 +26,8 @@ def linear(k, N, seed=0, spread=2.0, **fields):
     return p, mvsim.sample_dataset(p, seed), spread * rng.standard_normal(p.correlations_shape), rng.standard_normal(p.correlations_shape)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("method", METHODS)
+@looping("size", SIZES)
+@looping("method", METHODS)
 def test_loss_and_gradient_are_those_of_the_loops(method, size):
     p, data, c, _ = linear(*SIZES[size])
     options, lam = METHODS[method]
@@ -37,8 +37,8 @@ def test_loss_and_gradient_are_those_of_the_loops(method, size):
     assert_close(gradient[:, 0], linear_loops.mixup_gradient(weights, points, data.labels, lam), ROUNDOFF)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("backend", ["numba", "numpy"])
+@looping("method", METHODS)
+@looping("backend", ["numba", "numpy"])
 def test_agrees_with_the_dense_kernels(method, backend):
     p, data, c, v = linear(6, 30, spread=5.0)
     options, _ = METHODS[method]
@@ -50,7 +50,7 @@ def test_agrees_with_the_dense_kernels(method, backend):
     assert_close(fast.hessian_vector_product(c, v), dense.hessian_vector_product(c, v), ROUNDOFF)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@looping("method", METHODS)
 def test_the_second_derivative_is_that_of_the_gradient(method):
     p, data, c, v = linear(4, 12)
     objective = mvsim.objective(method, p, data, **METHODS[method][0])
@@ -59,9 +59,9 @@ def test_the_second_derivative_is_that_of_the_gradient(method):
     assert_close(objective.hessian_vector_product(c, v), difference, CENTRAL_DIFFERENCE)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("points", [Unmixed(), AllPairs(0.5), AllPairs(0.3), ListedPairs(np.array([0, 2]), np.array([1, 2]), np.array([0.2, 0.7]))])
-@pytest.mark.parametrize("pointwise", [CrossEntropy(), SquaredError()])
+@looping("activation", ACTIVATIONS)
+@looping("points", [Unmixed(), AllPairs(0.5), AllPairs(0.3), ListedPairs(np.array([0, 2]), np.array([1, 2]), np.array([0.2, 0.7]))])
+@looping("pointwise", [CrossEntropy(), SquaredError()])
 def test_serves_every_activation_and_several_neurons(activation, points, pointwise):
     rng = np.random.default_rng(3)
     p = mvsim.Parameters(k=3, m=2, alpha=3, rho=0.5)

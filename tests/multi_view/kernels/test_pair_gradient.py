@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -32,7 +33,7 @@ def counting(times):
     return work
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@looping("threads", [1, 2, 5])
 def test_every_item_is_taken_once(threads):
     times = np.zeros((STEPS, ITEMS), int)
     run_together(threads, counting(times))
@@ -50,7 +51,7 @@ def test_many_callers_share_the_threads():
     assert all((counts == 1).all() for counts in times)
 
 
-@pytest.mark.parametrize("fails_in_the_caller", [True, False])
+@looping("fails_in_the_caller", [True, False])
 def test_nobody_waits_for_a_thread_that_failed(fails_in_the_caller):
     caller, both_began = threading.get_ident(), threading.Barrier(2)
 

@@ -4,8 +4,8 @@ from decimal import Decimal, localcontext
 from functools import cache
 
 import numpy as np
-import pytest
 from compare import assert_close, assert_components_close
+from looping import looping
 from tolerances import LARGE_OUTPUTS, ROUNDOFF
 
 import mvsim
@@ -85,10 +85,10 @@ def case(p, lam, size, spread):
     return kernel, pairs.plan, tables, *sums_of_pairs(kernel.layout, pairs.plan, tables)
 
 
-@pytest.mark.parametrize("p", [MANY_MEETINGS, FEW_MEETINGS], ids=["many meetings", "few meetings"])
-@pytest.mark.parametrize("lam", [0.5, 0.3])
-@pytest.mark.parametrize("size", [10.0, 1e3, 1e6])
-@pytest.mark.parametrize("spread", [3.0, 400.0])
+@looping("p", [MANY_MEETINGS, FEW_MEETINGS])
+@looping("lam", [0.5, 0.3])
+@looping("size", [10.0, 1e3, 1e6])
+@looping("spread", [3.0, 400.0])
 def test_sums_are_those_of_the_pairs(p, lam, size, spread):
     kernel, plan, tables, expected_loss, expected = case(p, lam, size, spread)
     assert plan.repeats > 1
@@ -99,8 +99,8 @@ def test_sums_are_those_of_the_pairs(p, lam, size, spread):
         assert_close(a, b, ROUNDOFF)
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
-@pytest.mark.parametrize("gap", [40.0, 300.0, 680.0])
+@looping("lam", [0.5, 0.3])
+@looping("gap", [40.0, 300.0, 680.0])
 def test_tiny_gaps_keep_their_digits(lam, gap):
     """All points are of one class and learned by a margin of about ``gap``: the loss is about exp(-gap), and so is every derivative."""
     kernel, pairs = setting(MANY_MEETINGS, lam)
@@ -115,7 +115,7 @@ def test_tiny_gaps_keep_their_digits(lam, gap):
         assert_components_close(a, b, ROUNDOFF, 0.0)
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
+@looping("lam", [0.5, 0.3])
 def test_the_bits_do_not_depend_on_the_threads(lam):
     found = []
     for threads in (1, 2):
@@ -126,7 +126,7 @@ def test_the_bits_do_not_depend_on_the_threads(lam):
     assert all((a == b).all() for a, b in zip(D.distinct, other_D.distinct, strict=True))
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
+@looping("lam", [0.5, 0.3])
 def test_both_ways_agree_below_the_largest_output(lam):
     kernel, pairs = setting(MANY_MEETINGS, lam)
     tables = random_tables(kernel, pairs.plan, 0.8 * LARGEST_OUTPUT, 5.0)
@@ -155,9 +155,9 @@ def correlations():
     return c
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
-@pytest.mark.parametrize("alpha", [8, 2.5])
-@pytest.mark.parametrize("size", [10.0, 250.0, 1e3, 1e6])
+@looping("lam", [0.5, 0.3])
+@looping("alpha", [8, 2.5])
+@looping("size", [10.0, 250.0, 1e3, 1e6])
 def test_gradients_are_those_of_numpy(lam, alpha, size):
     kernel, exact = evaluation(lam, alpha, "numpy")
     c = correlations()
@@ -180,8 +180,8 @@ def largest_exponent(kernel, lam, c):
     return sum(parts).max()
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
-@pytest.mark.parametrize("alpha", [8, 2.5])
+@looping("lam", [0.5, 0.3])
+@looping("alpha", [8, 2.5])
 def test_nothing_leaps_where_exponentials_cease_to_fit(lam, alpha):
     kernel, at = evaluation(lam, alpha, "numba")
     c, low, high = correlations(), 1.0, 1e3

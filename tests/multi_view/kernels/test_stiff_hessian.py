@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
@@ -45,7 +46,7 @@ def rates_by_patches(data, c, lam):
     return rates
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
+@looping("lam", [0.5, 0.3])
 def test_rates_are_those_of_the_patches(lam):
     data, c = mvsim.sample_dataset(P, 1), state()
     layout = Layout.of(data)
@@ -60,7 +61,7 @@ def test_rates_are_those_of_the_patches(lam):
     assert np.abs(without - expected).max() > 0.1 * np.abs(expected).max()  # so coincidences matter here
 
 
-@pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])  # the last with outputs whose exponentials do not fit into a double
+@looping(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])  # the last with outputs whose exponentials do not fit into a double
 def test_probabilities_are_those_of_the_patches(lam, size):
     data, c = mvsim.sample_dataset(P, 1), size * state()
     kernel = SharedNoiseKernel(P, data, 2, SmoothedRelu(P.rho, P.alpha))
@@ -78,7 +79,7 @@ def test_probabilities_are_those_of_the_patches(lam, size):
             assert np.abs([probability.first[i, j], probability.second[i, j]] - expected).max() <= ROUNDOFF * max(1.0, g.max())
 
 
-@pytest.mark.parametrize(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])
+@looping(("lam", "size"), [(0.5, 1.0), (0.3, 1.0), (0.5, 1e3)])
 def test_probabilities_and_derivative_come_from_one_forward_pass(lam, size):
     """From exponentials where these fit, and from outputs of any size where they do not."""
     data, c = mvsim.sample_dataset(P, 1), size * state().reshape(P.k, P.m, -1)
@@ -168,7 +169,7 @@ def blocks_by_patches(data, c, lam, neurons):
     return blocks
 
 
-@pytest.mark.parametrize("lam", [0.5, 0.3])
+@looping("lam", [0.5, 0.3])
 def test_blocks_of_other_classes_are_those_of_the_patches(lam):
     data, c = mvsim.sample_dataset(P, 1), state()
     c[0, 2, 0, 1] = 2.0  # a second neuron of one class

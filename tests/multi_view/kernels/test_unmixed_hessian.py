@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import HESSIAN_ROUNDOFF
 
 import mvsim
@@ -49,7 +50,7 @@ def curvature(data, c):
     return SharedNoiseKernel(PARAMETERS, data, 1, SmoothedRelu(RHO, 8.0)).curvature(c, POINTS, POINTWISE, c.max(axis=(2, 3)) > BEYOND)
 
 
-@pytest.mark.parametrize("views", [1, 2, 3])
+@looping("views", [1, 2, 3])
 def test_it_is_the_hessian_where_neurons_are_linear_on_the_points_of_their_class(views):
     """Then R'' is 0 wherever its weight phi - 1 is negative, and some is left where it is positive."""
     data, c = problem(views, noise_of_own_class=0.3)
@@ -61,7 +62,7 @@ def test_it_is_the_hessian_where_neurons_are_linear_on_the_points_of_their_class
     assert np.abs(others).max() > 1e-6  # so the noise of other classes is felt
 
 
-@pytest.mark.parametrize("backend", ["numba", "array"])
+@looping("backend", ["numba", "array"])
 def test_it_is_right_where_residuals_are_far_below_rounding(backend):
     """Without noise it is (1/N) sum phi (1 - phi) B^2 by own correlations, B the signal of the feature in a point; not what rounding leaves."""
     data, c = problem(2, noise_of_own_class=0.0)
@@ -79,7 +80,7 @@ def test_it_is_right_where_residuals_are_far_below_rounding(backend):
         assert_close(found[np.ix_(own, own)], expected, HESSIAN_ROUNDOFF)
 
 
-@pytest.mark.parametrize("views", [1, 2, 3])
+@looping("views", [1, 2, 3])
 def test_what_is_left_out_is_growth(views):
     """Neurons that are not linear on the noise of their own class grow there: the Hessian is less than what is kept, and by nothing but that."""
     data, c = problem(views, noise_of_own_class=0.2)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from compare import assert_close
+from looping import looping
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -26,8 +26,8 @@ def shared(views):
     return SharedNoiseDataset(labels, coefficients, positions, 0.1 * rng.uniform(size=(G, K, views)), rng.integers(G, size=N), P)
 
 
-@pytest.mark.parametrize("views", [1, 2, 3])
-@pytest.mark.parametrize("points", POINTS[:3], ids=["unmixed", "midpoints", "pairs"])
+@looping("views", [1, 2, 3])
+@looping("points", POINTS[:3])
 def test_views_that_are_not_there_leave_the_stiff_part_of_the_hessian_alone(views, points):
     """Without noise, views with coefficients 0 change nothing, so that the matrix must be that of the first views alone."""
     data, more = shared(views), 1

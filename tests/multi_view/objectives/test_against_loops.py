@@ -7,11 +7,11 @@ import problems
 import pytest
 import reference
 from compare import assert_close
+from looping import looping
 from objective_cases import (
     assert_agrees,
     every_backend,
     every_objective,
-    every_problem,
     expected,
     objective,
     reference_values,
@@ -27,14 +27,14 @@ from mvsim.multi_view.objectives import OBJECTIVES
 
 @every_objective
 @every_backend
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 def test_agrees_with_the_loops(name, backend, case):
     problem = problems.problem(case)
     assert_agrees(objective(name, problem, backend), problem, expected(name, case))
 
 
 @every_objective
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 def test_the_reference_gradient_lies_in_the_span_of_the_features(name, case):
     """The reduction to correlations: the part of w orthogonal to the features gets no gradient and no curvature."""
     problem = problems.problem(case)
@@ -76,8 +76,8 @@ def expected_in_state(name, case, state):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "sparse", "weak noise", "weak noise, power 3", "random patch noise"])
-@pytest.mark.parametrize("state", STATES)
+@looping("case", ["random codebook", "sparse", "weak noise", "weak noise, power 3", "random patch noise"])
+@looping("state", STATES)
 def test_agrees_with_the_loops_in_other_states(name, backend, case, state):
     problem = in_state(case, state)
     assert_agrees(objective(name, problem, backend), problem, expected_in_state(name, case, state))
@@ -98,8 +98,8 @@ def exact_gradient(name, case, state):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "weak noise", "weak noise, power 3", "weak noise, power 2.5", "random patch noise"])
-@pytest.mark.parametrize("state", ["initial", "spread"])
+@looping("case", ["random codebook", "weak noise", "weak noise, power 3", "weak noise, power 2.5", "random patch noise"])
+@looping("state", ["initial", "spread"])
 def test_small_neurons_keep_their_digits(name, backend, case, state):
     """The escape of a neuron multiplies its relative error, so a small gradient must be as good as the largest one."""
     problem = problems.problem(case)
@@ -129,7 +129,7 @@ def settled_problem(name, noise):
 
 @pytest.mark.parametrize("name", HARD)
 @every_backend
-@pytest.mark.parametrize("noise", ["codebook", "point", "patch"])
+@looping("noise", ["codebook", "point", "patch"])
 def test_tiny_softmax_gaps_keep_their_digits(name, backend, noise):
     """Long after learning 1 - phi is 1e-20 and less: computed as 1 - phi it would be 0, and the laggards would stand still.
 
@@ -143,7 +143,7 @@ def test_tiny_softmax_gaps_keep_their_digits(name, backend, noise):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
+@looping("case", ["random codebook", "random patch noise"])
 def test_weights_zero(name, backend, case):
     """All outputs are 0 there: the loss is log k, and no neuron moves because R'(0) = 0."""
     problem = problems.problem(case)

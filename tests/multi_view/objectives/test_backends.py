@@ -4,6 +4,7 @@ import numpy as np
 import problems
 import pytest
 from compare import assert_close
+from looping import looping
 from objective_cases import (
     LARGER,
     READABLE,
@@ -32,7 +33,7 @@ from mvsim.numerics.random_streams import stream
 
 @every_objective
 @every_fast_backend
-@pytest.mark.parametrize("kind", LARGER)
+@looping("kind", LARGER)
 def test_backends_agree(name, backend, kind):
     problem = larger(kind)
     assert_everything_close(everything(objective(name, problem, backend), problem), by_the_oracle(name, kind))
@@ -40,8 +41,8 @@ def test_backends_agree(name, backend, kind):
 
 @every_objective
 @every_fast_backend
-@pytest.mark.parametrize("kind", LARGER)
-@pytest.mark.parametrize("largest", [120.0, 280.0, 1500.0])
+@looping("kind", LARGER)
+@looping("largest", [120.0, 280.0, 1500.0])
 def test_backends_agree_at_large_outputs(name, backend, kind, largest):
     """Exponentials and their products must be taken in an order that does not overflow, whatever the size of the outputs."""
     problem = with_outputs_up_to(kind, largest)
@@ -50,8 +51,8 @@ def test_backends_agree_at_large_outputs(name, backend, kind, largest):
 
 @every_objective
 @every_fast_backend
-@pytest.mark.parametrize("alpha", [8, 2, 1])
-@pytest.mark.parametrize("noise", [0.0, 0.002])
+@looping("alpha", [8, 2, 1])
+@looping("noise", [0.0, 0.002])
 def test_backends_agree_next_to_the_borders_of_the_regimes(name, backend, alpha, noise):
     """The least or largest pre-activation of a neuron on a feature, by which moments decide how to sum it, is next to 0 or rho, on either side."""
     p = larger("weak codebook").parameters.replace(alpha=alpha, delta3=noise / 2, delta4=noise)
@@ -68,7 +69,7 @@ def test_backends_agree_next_to_the_borders_of_the_regimes(name, backend, alpha,
 
 
 @every_objective
-@pytest.mark.parametrize("kind", LARGER)
+@looping("kind", LARGER)
 def test_bits_do_not_depend_on_the_number_of_threads(name, kind):
     """Of the compiled kernels; the others have no threads of their own."""
     problem = larger(kind)
@@ -79,7 +80,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(name, kind):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("kind", LARGER)
+@looping("kind", LARGER)
 def test_calls_repeat_bit_for_bit_and_leave_their_arguments_alone(name, backend, kind):
     problem = larger(kind)
     c, direction = problem.c.copy(), problem.direction.copy()
@@ -164,8 +165,8 @@ def test_points_without_any_feature(name, backend):
     np.testing.assert_array_equal(gradient, 0.0)
 
 
-@pytest.mark.parametrize("largest", [10.0, 20.0, 60.0, 150.0])
-@pytest.mark.parametrize("N", [1, 4])
+@looping("largest", [10.0, 20.0, 60.0, 150.0])
+@looping("N", [1, 4])
 def test_the_gap_of_pairs_of_one_class_keeps_its_digits(N, largest):
     p = mvsim.Parameters(k=3, N=N, G=4)
     points = sample_points(p, stream(0, "points"), np.zeros(N, dtype=int))

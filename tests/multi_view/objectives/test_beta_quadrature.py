@@ -3,9 +3,9 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 import scipy.stats
 from compare import assert_close
+from looping import looping
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -23,8 +23,8 @@ def moment(a, b, degree):
     return float(result)
 
 
-@pytest.mark.parametrize("nodes", [1, 2, 5, 64, 1000])
-@pytest.mark.parametrize(("a", "b"), SHAPES)
+@looping("nodes", [1, 2, 5, 64, 1000])
+@looping(("a", "b"), SHAPES)
 def test_moments_are_exact_up_to_degree_2n_minus_1(a, b, nodes):
     lambdas, weights = beta_quadrature(a, b, nodes)
     assert lambdas.shape == weights.shape == (nodes,)
@@ -36,7 +36,7 @@ def test_moments_are_exact_up_to_degree_2n_minus_1(a, b, nodes):
         assert abs(weights @ lambdas**degree - moment(a, b, degree)) <= ROUNDOFF
 
 
-@pytest.mark.parametrize("a", [1e-6, 0.3, 1.0, 1e3, 1e6])
+@looping("a", [1e-6, 0.3, 1.0, 1e3, 1e6])
 def test_central_moments_of_symmetric_laws_keep_their_digits(a):
     """With t = 2 lambda - 1: E t^2 = 1 / (2a + 1) and E t^4 = 3 / ((2a + 1) (2a + 3)), also where they are 1e-13."""
     lambdas, weights = beta_quadrature(a, a, 64)
@@ -52,8 +52,8 @@ def test_one_node_fewer_than_needed_is_not_exact():
     assert abs(weights @ lambdas**4 - moment(1.0, 1.0, 4)) > 1e-3
 
 
-@pytest.mark.parametrize("nodes", [1, 16, 64])
-@pytest.mark.parametrize("a", [1e-6, 1e6])
+@looping("nodes", [1, 16, 64])
+@looping("a", [1e-6, 1e6])
 def test_laws_with_extreme_shapes_fold_to_numbers(a, nodes):
     folded = law_from(scipy.stats.beta(a, a), nodes).folded_quadrature()
     lambdas, weights = np.array(folded).T

@@ -4,7 +4,8 @@ import numpy as np
 import problems
 import pytest
 from compare import assert_close
-from objective_cases import READABLE, every_objective, every_problem, objective
+from looping import looping
+from objective_cases import READABLE, every_objective, objective
 from tolerances import (
     CENTRAL_DIFFERENCE,
     CENTRAL_DIFFERENCE_STEP,
@@ -20,7 +21,7 @@ def central_difference(function, c, direction):
 
 
 @every_objective
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 def test_gradient_is_the_slope_of_the_loss(name, case):
     problem = problems.problem(case)
     tested = objective(name, problem, READABLE)
@@ -33,7 +34,7 @@ def test_gradient_is_the_slope_of_the_loss(name, case):
 
 
 @every_objective
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 def test_hessian_vector_product_is_the_slope_of_the_gradient(name, case):
     problem = problems.problem(case)
     tested = objective(name, problem, READABLE)
@@ -42,8 +43,8 @@ def test_hessian_vector_product_is_the_slope_of_the_gradient(name, case):
 
 
 @every_objective
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("case", ["random codebook", "random patch noise"])
+@looping("loss", LOSSES)
+@looping("case", ["random codebook", "random patch noise"])
 def test_derivatives_of_every_loss(name, loss, case):
     problem = problems.problem(case)
     tested = objective(name, problem, READABLE, loss=loss)

@@ -7,7 +7,8 @@ import problems
 import pytest
 import reference
 from compare import assert_close
-from objective_cases import READABLE, assert_agrees, every_backend, every_objective, every_problem, expected, objective
+from looping import looping
+from objective_cases import READABLE, assert_agrees, every_backend, every_objective, expected, objective
 from tolerances import (
     HESSIAN_ROUNDOFF,
     ROUNDOFF,
@@ -80,7 +81,7 @@ def listed_by_loops(case):
 
 
 @every_backend
-@every_problem
+@looping("case", sorted(problems.PARAMETERS))
 @pytest.mark.parametrize(("kind", "reference_of"), [(OneLambda, one_lambda_by_loops), (Listed, listed_by_loops)], ids=["one lambda", "listed"])
 def test_other_points_agree_with_the_loops(kind, reference_of, backend, case):
     problem = problems.problem(case)
@@ -93,7 +94,7 @@ def test_other_points_agree_with_the_loops(kind, reference_of, backend, case):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "crowded", "random point noise", "random patch noise", "one point"])
+@looping("case", ["random codebook", "crowded", "random point noise", "random patch noise", "one point"])
 def test_a_loss_of_another_class_takes_the_same_values(name, backend, case):
     problem = problems.problem(case)
     tested = objective(name, problem, backend)
@@ -101,8 +102,8 @@ def test_a_loss_of_another_class_takes_the_same_values(name, backend, case):
     assert_agrees(tested, problem, expected(name, case))
 
 
-@pytest.mark.parametrize("pairs", [None, 5])
-@pytest.mark.parametrize("mixing", [0.0, 0.4, 1.0, {"atoms": [0.3, 1.0], "probabilities": [0.5, 0.5]}])
+@looping("pairs", [None, 5])
+@looping("mixing", [0.0, 0.4, 1.0, {"atoms": [0.3, 1.0], "probabilities": [0.5, 0.5]}])
 def test_whether_points_are_mixed_is_one_answer(mixing, pairs):
     """The recorder asks the objective; figures and verdicts ask the options in the file of a run."""
     problem = problems.problem("random codebook")

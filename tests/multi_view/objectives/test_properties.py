@@ -9,6 +9,7 @@ import reference
 from compare import assert_close
 from hypothesis import given
 from hypothesis import strategies as st
+from looping import looping
 from objective_cases import (
     MIXING,
     READABLE,
@@ -161,7 +162,7 @@ def test_dead_neurons_stay_dead(name, problem, seed):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "random point noise", "crowded", "fixed codebook", "plain ReLU"])
+@looping("case", ["random codebook", "random point noise", "crowded", "fixed codebook", "plain ReLU"])
 def test_dead_neurons_stay_dead_on_structured_data(name, backend, case):
     check_dead(name, backend, problems.problem(case), seed=0)
 

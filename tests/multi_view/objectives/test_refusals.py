@@ -3,6 +3,7 @@
 import numpy as np
 import problems
 import pytest
+from looping import looping
 from objective_cases import READABLE, every_backend, every_objective, objective
 
 import mvsim
@@ -18,7 +19,7 @@ def test_correlations_of_a_wrong_shape_are_refused(name):
                 function(wrong)
 
 
-@pytest.mark.parametrize(("fields", "named"), [({"name": "erm "}, "erm "), ({"backend": "abacus"}, "backend"), ({"threads": 0}, "threads")])
+@looping(("fields", "named"), [({"name": "erm "}, "erm "), ({"backend": "abacus"}, "backend"), ({"threads": 0}, "threads")])
 def test_unknown_choices_are_refused(fields, named):
     problem = problems.problem("random codebook")
     options = {"name": "erm", "backend": "auto", "threads": None, **fields}
@@ -30,8 +31,8 @@ def test_unknown_choices_are_refused(fields, named):
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@looping("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
+@looping("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
     """A NaN must not pass for a dead neuron in a kernel, wherever it stands, and an objective says which correlation it is."""
     problem = problems.problem(case)
@@ -54,8 +55,8 @@ def test_values_that_are_not_finite_are_not_hidden(name, backend, case, bad):
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
-@pytest.mark.parametrize("size", [1e20, 1e60, 1e307])
+@looping("case", ["random codebook", "weak noise, power 2.5", "random patch noise"])
+@looping("size", [1e20, 1e60, 1e307])
 def test_what_is_computed_at_huge_correlations_is_finite_or_an_error(name, backend, case, size):
     problem = problems.problem(case)
     tested, c = objective(name, problem, backend), problem.c * (size / np.abs(problem.c).max())

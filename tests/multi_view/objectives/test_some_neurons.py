@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from objective_cases import LARGER, READABLE, every_backend, every_objective, larger, objective
 from tolerances import LARGE_OUTPUTS, ROUNDOFF
 
@@ -37,8 +38,8 @@ def assert_same(tested, c, neurons, moved, rtol=ROUNDOFF):
 
 @every_objective
 @every_backend
-@every_kind
-@pytest.mark.parametrize("neurons", CHOICES)
+@looping("kind", LARGER)
+@looping("neurons", CHOICES)
 def test_some_neurons_have_the_loss_and_the_gradient_of_all(name, backend, kind, neurons):
     problem = larger(kind)
     tested, which = objective(name, problem, backend), choice(problem.parameters, CHOICES[neurons])
@@ -50,8 +51,8 @@ def test_some_neurons_have_the_loss_and_the_gradient_of_all(name, backend, kind,
 
 @every_objective
 @every_backend
-@pytest.mark.parametrize("largest", [250.0, 350.0, 1500.0])
-@pytest.mark.parametrize("whose", ["the others", "the moving ones"])
+@looping("largest", [250.0, 350.0, 1500.0])
+@looping("whose", ["the others", "the moving ones"])
 def test_some_neurons_at_large_outputs(name, backend, largest, whose):
     """Where exponentials of sums over neurons do not fit, whichever neurons make them so large."""
     problem = larger("codebook")
@@ -73,7 +74,7 @@ def test_some_neurons_at_large_outputs(name, backend, largest, whose):
 
 @every_objective
 @every_backend
-@every_kind
+@looping("kind", LARGER)
 def test_bits_of_some_neurons_do_not_depend_on_threads_or_what_was_asked_between(name, backend, kind):
     problem = larger(kind)
     which = choice(problem.parameters, 2)
@@ -102,7 +103,7 @@ MIXINGS = {
 
 
 @every_backend
-@pytest.mark.parametrize("mixing", MIXINGS)
+@looping("mixing", MIXINGS)
 def test_some_neurons_under_every_law_of_mixing(backend, mixing):
     """Each atom is a sum of its own, and each keeps what the other neurons give to it."""
     problem = larger("codebook")

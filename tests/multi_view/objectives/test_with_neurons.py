@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from activation_examples import example
 from compare import assert_close
+from looping import looping
 from objective_cases import EVERYTHING_ROUNDOFF, LARGER, every_objective, larger, objective
 from problems import BASE, Problem, random_correlations
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
@@ -38,7 +39,7 @@ def beside_0(c, m):
 
 
 @every_objective
-@pytest.mark.parametrize("kind", [kind for kind in LARGER if "codebook" in kind or kind in ("loud noise", "point")])
+@looping("kind", [kind for kind in LARGER if "codebook" in kind or kind in ("loud noise", "point")])
 def test_with_fewer_neurons_the_loss_is_that_of_the_others_at_0(name, kind):
     problem = larger(kind)
     tested, p = objective(name, problem, "numba"), problem.parameters
@@ -79,9 +80,9 @@ def test_the_whole_one_is_left_as_it_is(name):
         few.loss(problem.c)
 
 
-@pytest.mark.parametrize("points", POINTS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("alpha", [8.0, 2.5])
+@looping("points", POINTS)
+@looping("loss", LOSSES)
+@looping("alpha", [8.0, 2.5])
 def test_a_network_of_fewer_neurons_has_the_sums_of_the_others_at_0(points, loss, alpha):
     kernel, arguments = made(alpha=alpha), (POINTS[points], LOSSES[loss]())
     c_of_all, v_of_all = random_correlations(P, np.random.default_rng(4)), np.random.default_rng(5).standard_normal(P.correlations_shape)
@@ -106,7 +107,7 @@ def test_a_network_of_fewer_neurons_is_made_once_and_its_own_number_is_itself():
     assert kernel.with_neurons(2).layout is kernel.layout
 
 
-@pytest.mark.parametrize("entry", [entry for entry in KERNELS if not entry.on_gpu], ids=lambda entry: entry.load().__name__)
+@looping("entry", [entry for entry in KERNELS if not entry.on_gpu])
 def test_all_other_kernels_offer_no_other_network(entry):
     """What they do not offer, the objective does not."""
     offers = entry.load() is SharedNoiseKernel
@@ -118,7 +119,7 @@ def test_all_other_kernels_offer_no_other_network(entry):
     assert (tested.with_neurons(2) is not None) == offers
 
 
-@pytest.mark.parametrize("neurons", [np.zeros((3, 0), int), np.array([[4, 0], [1, 2], [3, 4]])], ids=["none", "two"])
+@looping("neurons", [np.zeros((3, 0), int), np.array([[4, 0], [1, 2], [3, 4]])])
 def test_without_some_neurons_the_others_are_as_they_were(neurons):
     c = random_correlations(P, np.random.default_rng(4)).reshape(3, 5, 6)
     kept = c.copy()

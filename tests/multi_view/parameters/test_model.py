@@ -5,6 +5,7 @@ import math
 
 import pydantic
 import pytest
+from looping import looping
 
 import mvsim
 from mvsim import Parameters, UsageError
@@ -14,7 +15,7 @@ FIELDS = {"k", "m", "d", "P", "C_P", "Q", "N", "alpha", "rho", "delta1", "delta2
 FIELDS |= {"model", "V", "signal_layout", "noise", "G", "beta_law", "codebook_seed"}
 
 
-@pytest.mark.parametrize("k", [2, 3, 10, 50, 1000])
+@looping("k", [2, 3, 10, 50, 1000])
 def test_defaults_follow_the_scalings(k):
     p = Parameters(k=k)
     assert (p.k, p.m, p.C_P, p.Q, p.alpha) == (k, k, 2, min(2, k - 1), 8)
@@ -61,7 +62,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+@looping(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
 def test_a_value_out_of_its_domain_is_named_with_its_value(name, value):
     with pytest.raises(UsageError) as caught:
         Parameters(**{"k": 5, name: value})
@@ -72,8 +73,8 @@ def test_a_value_out_of_its_domain_is_named_with_its_value(name, value):
     assert "pydantic" not in message
 
 
-@pytest.mark.parametrize("name", sorted(FIELDS))
-@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: [n], lambda n: {"kind": "beta", "a": n}])
+@looping("name", sorted(FIELDS))
+@looping("wrap", [lambda n: n, lambda n: [n], lambda n: {"kind": "beta", "a": n}])
 def test_integers_of_thousands_of_digits_are_named(name, wrap):
     for make in (Parameters, Parameters.literal, Parameters.assumption_4_3):
         with pytest.raises(UsageError, match=rf"(^|; ){name}") as caught:
@@ -103,7 +104,7 @@ def test_a_list_of_wrong_laws_makes_a_short_message():
     assert len(str(caught.value)) < 450
 
 
-@pytest.mark.parametrize(
+@looping(
     ("fields", "named"),
     [
         ({"P": 5, "C_P": 3}, "P=5"),
@@ -170,7 +171,7 @@ def test_literal_assumption():
     assert p.deviations() == []
 
 
-@pytest.mark.parametrize("k", [2, 10])
+@looping("k", [2, 10])
 def test_literal_assumption_at_other_k(k):
     p = Parameters.assumption_4_3(k)
     assert p.d == k**20
@@ -191,7 +192,7 @@ DEPARTURES = {
 }
 
 
-@pytest.mark.parametrize("name", DEPARTURES)
+@looping("name", DEPARTURES)
 def test_each_departure_is_named_alone(name):
     found = Parameters.assumption_4_3(10, **{name: DEPARTURES[name]}).deviations()
     assert [item.name for item in found] == [name, *(["noise"] if name == "delta3" else [])]  # less noise is also not far above the signal
@@ -199,7 +200,7 @@ def test_each_departure_is_named_alone(name):
     assert found[0].assumed
 
 
-@pytest.mark.parametrize(("V", "least"), [(2, 4 + 50), (3, 6 + 34)])
+@looping(("V", "least"), [(2, 4 + 50), (3, 6 + 34)])
 def test_noise_is_compared_with_the_average_signal_of_a_feature(V, least):
     """(P - V C_P) delta3 against C_P delta2 / V, with C_P = 2, delta2 = 1 and delta3 = 0.02: 50 and 33 1/3 noise patches."""
     few, enough = (Parameters(k=10, V=V, C_P=2, P=P, delta3=0.02, delta4=0.02, delta2=1.0) for P in (least - 1, least))
@@ -207,7 +208,7 @@ def test_noise_is_compared_with_the_average_signal_of_a_feature(V, least):
     assert "P delta3" not in {item.name for item in enough.deviations()}
 
 
-@pytest.mark.parametrize("k", range(4, 21))
+@looping("k", range(4, 21))
 def test_up_to_k_20_default_data_cannot_be_fitted_by_linear_models(k):
     names = {item.name for item in Parameters(k=k).deviations()}
     assert not names & {"P delta3", "N", "G"}
@@ -233,8 +234,8 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("k", [3])
+@looping("law", LAWS)
+@looping("k", [3])
 def test_json_round_trip(law, k):
     p = Parameters(k=k, beta_law=law, noise="point", d=k**50, alpha=2.5)
     text = json.dumps(p.model_dump(mode="json"))

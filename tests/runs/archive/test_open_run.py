@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from example_run import example_run
+from looping import looping
 
 from mvsim.base.errors import UsageError
 from mvsim.multi_view.parameters import Parameters
@@ -47,8 +48,8 @@ def test_parameters_that_are_none(tmp_path):
         open_run(tmp_path / "run.nc")
 
 
-@pytest.mark.parametrize("part", ["dataset", "provenance"])
-@pytest.mark.parametrize("value", [None, {}, 5])
+@looping("part", ["dataset", "provenance"])
+@looping("value", [None, {}, 5])
 def test_a_run_made_by_hand_needs_what_a_run_has(part, value):
     dataset, provenance = example_run()
     parts = {"dataset": dataset, "provenance": provenance, part: value}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from looping import looping
 
 import mvsim.runs.archive.provenance as module
 from mvsim.runs.archive import collect_provenance
@@ -80,7 +81,7 @@ def test_the_sources_of_a_checkout_are_those_of_its_installed_copy(tmp_path):
     assert module.digest_of_package(copy) != found
 
 
-@pytest.mark.parametrize(
+@looping(
     ("provenance", "said"),
     [
         ({"git_revision": "ab" * 20, "sources": "c" * 64}, f"revision {'ab' * 20}, sources {'c' * 12}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from looping import looping
 from scipy.integrate import solve_ivp
 from tiny_run import TINY
 from tolerances import FIRST_ORDER
@@ -20,7 +21,7 @@ def recorder_of(method, **options):
     return Recorder(mvsim.objective(method, p, mvsim.sample_dataset(p, 0), **options), FeatureTest(p, 1, 0, None), 0)
 
 
-@pytest.mark.parametrize("method", ["erm", "midpoint"])
+@looping("method", ["erm", "midpoint"])
 def test_a_step_of_the_faithful_size_departs_from_the_flow_by_the_given_part(method):
     recorder = recorder_of(method)
     loss, p = recorder.objective, recorder.objective.parameters

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-import pytest
+from looping import looping
 
 from mvsim.runs.recording.settling import Settling, growth_to_settle
 
@@ -19,7 +19,7 @@ def records(learned):
     }
 
 
-@pytest.mark.parametrize(("learned", "growth"), [([[1.0, 0.0], [1.0, 1.0]], 10.0), ([[1.0, 1.0], [1.0, 1.0]], math.sqrt(10.0))])
+@looping(("learned", "growth"), [([[1.0, 0.0], [1.0, 1.0]], 10.0), ([[1.0, 1.0], [1.0, 1.0]], math.sqrt(10.0))])
 def test_what_is_missing_is_waited_for_longer(learned, growth):
     settling = Settling(records(np.array(learned)))
     assert growth_to_settle(10.0, np.array(learned) == 1.0) == growth

@@ -1,7 +1,7 @@
 """Which states of a trajectory are kept in full: at round steps, and where escapes or gaps pass a power of two."""
 
 import numpy as np
-import pytest
+from looping import looping
 
 from mvsim.flow import State
 from mvsim.runs.recording.snapshots import Snapshots
@@ -28,7 +28,7 @@ def test_round_steps_are_kept():
     assert kept([0, 99, 100, 101, 200, 300, 500, 4000, 5000, 20_000]) == [0, 100, 200, 500, 5000, 20_000]
 
 
-@pytest.mark.parametrize("what", ["escapes", "opens"])
+@looping("what", ["escapes", "opens"])
 def test_powers_of_two_of_events_are_kept(what):
     """The first, the second and the fourth, not the third."""
     assert kept(range(60), **{what: [33, 37, 41, 43]}) == sorted([*ROUND, 33, 37, 43])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from compare import assert_close
 from example_run import assert_same_bits
+from looping import looping
 from tolerances import ROUNDOFF
 
 import mvsim
@@ -131,12 +132,12 @@ def test_every_variable_of_a_record_has_a_test():
     assert set(variables_of(When.RECORD)) == OF_CLASS.keys() | ELSEWHERE
 
 
-@pytest.mark.parametrize("name", OF_CLASS)
+@looping("name", OF_CLASS)
 def test_what_is_recorded_is_what_loops_find(name):
     assert_close(saved()[name].values, [[OF_CLASS[name](y) for y in range(TINY.k)]], ROUNDOFF)
 
 
-@pytest.mark.parametrize("field", ["step", "time", "evaluations", "dissipation", "log_dissipation"])
+@looping("field", ["step", "time", "evaluations", "dissipation", "log_dissipation"])
 def test_what_is_saved_of_the_last_state_and_of_that_to_go_on_from_is_theirs(field):
     assert saved()[f"resume_{field}"] == getattr(RESUME, field)
     if f"final_{field}" in VARIABLES:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from interrupting import StopAfter
+from looping import looping
 from tiny_run import TINY, learned_run, simulate
 from usable import cases
 
@@ -161,7 +162,7 @@ def test_the_summary_says_in_how_many_classes_the_first_escape_was_predicted():
     assert f"predicted which feature of a class escapes first in {right.sum()} of {escaped.sum()} classes." in run.summary
 
 
-@pytest.mark.parametrize(
+@looping(
     ("fractions", "escaped", "said"),
     [
         ([(1, 1), (1, 1), (1, 0)], [(1, 1), (1, 0), (1, 0)], "Both features learned in 2 of 3 classes (1 of them {without}), exactly one in 1"),
@@ -199,9 +200,7 @@ def test_the_summary_counts_the_classes():
     assert run.summary.endswith(f"Regime: scaled (it departs from what the theorems assume in {len(run.regime)} ways).")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.1412, "0.141"), (1.34e8, "1.34e8"), (9999.0, "9999"), (12345.6, "1.23e4"), (2e-5, "2e-5"), (60.0, "60"), (0.0, "0")]
-)
+@looping(("value", "text"), [(0.1412, "0.141"), (1.34e8, "1.34e8"), (9999.0, "9999"), (12345.6, "1.23e4"), (2e-5, "2e-5"), (60.0, "60"), (0.0, "0")])
 def test_numbers_in_words_have_three_digits(value, text):
     assert number(value) == text
 

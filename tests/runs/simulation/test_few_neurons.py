@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from compare import assert_close
+from looping import looping
 from objective_cases import objective
 from problems import Problem
 from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
@@ -193,12 +194,12 @@ def test_fields_of_different_numbers_of_neurons_can_be_asked_for_one_after_anoth
             assert_close(found[1], whole[1].ravel()[positions], ROUNDOFF, np.abs(whole[1]).max())
 
 
-@pytest.mark.parametrize(("at", "name"), [(0, "c[0, 0, 0, 0]"), (position(2, 7, 1, 1), "c[2, 7, 1, 1]"), (position(1, 0, 2), "c[1, 0, 2, 0]")])
+@looping(("at", "name"), [(0, "c[0, 0, 0, 0]"), (position(2, 7, 1, 1), "c[2, 7, 1, 1]"), (position(1, 0, 2), "c[1, 0, 2, 0]")])
 def test_a_correlation_is_named_by_its_indices(at, name):
     assert name_of(at, P.correlations_shape) == name
 
 
-@pytest.mark.parametrize("case", ["a linear model", "patches", "the oracle", "on a device", "a network"])
+@looping("case", ["a linear model", "patches", "the oracle", "on a device", "a network"])
 def test_where_the_kernel_offers_no_other_or_nothing_escapes_there_are_no_groups(case):
     p = mvsim.Parameters(k=3, m=4, N=12, P=16, noise="patch") if case == "patches" else mvsim.Parameters(k=3, m=4, N=12, P=16)
     if case == "a linear model":

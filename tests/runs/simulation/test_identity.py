@@ -1,6 +1,6 @@
 """Whether a run file holds the run that its name says, by everything that tells runs apart."""
 
-import pytest
+from looping import looping
 from tiny_run import TINY
 
 import mvsim
@@ -24,7 +24,7 @@ def other(run, seed=0, **options):
     return what_differs(run.provenance, Parameters(**TINY), method, seed, options)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@looping("name", RUNS)
 def test_a_run_is_the_one_that_was_asked_for_and_no_other(name):
     asked = RUNS[name]
     run = mvsim.simulate(Parameters(**TINY), **asked)
@@ -41,11 +41,9 @@ def test_other_parameters_are_named():
     assert what_differs(run.provenance, Parameters(**{**TINY, "d": 100}), "erm", 0, {"t_end": 2.0, "n_test": 2}) == "parameters"
 
 
-@pytest.mark.parametrize(
-    ("name", "changed"),
-    [("erm", {"rtol": 1e-4}), ("steps", {"eta": 2.0}), ("a law", {"mixing": {"distribution": "beta", "args": [3, 2]}}), ("a law", {"nodes": 4}),
-     ("atoms", {"mixing": 0.5}), ("pairs", {"pairs": 6}), ("pairs", {"redraw": "each step", "integrator": "gd"})],
-)  # fmt: skip
+@looping(("name", "changed"), [
+    ("erm", {"rtol": 1e-4}), ("steps", {"eta": 2.0}), ("a law", {"mixing": {"distribution": "beta", "args": [3, 2]}}), ("a law", {"nodes": 4}),
+     ("atoms", {"mixing": 0.5}), ("pairs", {"pairs": 6}), ("pairs", {"redraw": "each step", "integrator": "gd"})])  # fmt: skip
 def test_another_option_is_another_run_and_is_named(name, changed):
     assert other(mvsim.simulate(Parameters(**TINY), **RUNS[name]), **{**RUNS[name], **changed}) in changed
 

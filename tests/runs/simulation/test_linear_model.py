@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from looping import looping
 
 import mvsim
 from mvsim.base.errors import UsageError
@@ -35,7 +36,7 @@ def test_other_laws_and_numbers_of_views():
     np.testing.assert_allclose(three.to_patches().sum(axis=(1, 2, 3)), 1.0, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", sorted(LINEAR.fixed))
+@looping("name", sorted(LINEAR.fixed))
 def test_parameters_of_the_network_are_refused(name):
     other = {"signal_layout": "random", "noise": "codebook"}.get(name, 7)
     with pytest.raises(UsageError, match=rf"^{name}=.* is always .* with model=linear; leave it out$"):
@@ -54,7 +55,7 @@ def test_departures_are_those_from_definition_3_1():
     assert named == ["V", "beta", "beta_law"]
 
 
-@pytest.mark.parametrize("method", ["erm", "midpoint", "mixup"])
+@looping("method", ["erm", "midpoint", "mixup"])
 def test_a_run_learns_both_features_and_has_no_escapes(method):
     run = mvsim.simulate(parameters(), method=method, seed=0, n_test=5)
     last = run.dataset.isel(time=-1)

@@ -15,8 +15,7 @@ from mvsim.base.options import choices_of
 from mvsim.cli.app import app
 from mvsim.cli.dispatch import message
 from mvsim.cli.options import given_for, typed_flags, with_flags
-from mvsim.flow import GradientDescent, GradientFlow
-from mvsim.multi_view.objectives import OBJECTIVES, Mixup
+from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.runs.simulation.options import RunOptions
 
 SMALL = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)
@@ -102,9 +101,3 @@ def test_help_of_a_run_loads_nothing_that_computes():
     code = "import sys, mvsim.cli; mvsim.cli.main(['simulate', '--help']); print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()[-1].split()
     assert not {"numba", "xarray", "matplotlib", "h5py"} & set(modules)
-
-
-def test_documentation_of_a_class_shows_its_options():
-    assert 'redraw : {"once", "each step"}, default \'once\'\n    when pairs are sampled' in Mixup.__doc__
-    assert "rtol : float, optional\n    relative error that one step may make, 1e-10 to 0.1; default 0.001" in GradientFlow.__doc__
-    assert "learning_rate : float, optional\n    step size" in GradientDescent.__doc__

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from example_run import assert_same_bits
+from looping import looping
 from tiny_run import FLOW, RATE, TINY, simulate
 
 import mvsim
@@ -28,7 +29,7 @@ def test_canary_of_the_comparison():
         assert_same_bits(one.dataset, other.dataset)
 
 
-@pytest.mark.parametrize("method", ["erm", "midpoint"])
+@looping("method", ["erm", "midpoint"])
 def test_the_run_is_literal_gradient_descent_on_the_sampled_problem(method):
     p = mvsim.Parameters(**TINY)
     run = simulate(method, seed=3, steps=20)
@@ -95,7 +96,7 @@ def test_every_method_can_be_simulated():
         assert simulate(method, steps=2).method == method
 
 
-@pytest.mark.parametrize(("method", "options"), [*((method, {}) for method in OBJECTIVES), ("mixup", {"mixing": WITH_SINGLE_POINTS})])
+@looping(("method", "options"), [*((method, {}) for method in OBJECTIVES), ("mixup", {"mixing": WITH_SINGLE_POINTS})])
 def test_a_flow_follows_every_method(method, options):
     run = simulate(method, steps=100_000, d=6, **FLOW, **options)
     assert run.status == "finished"

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from lib.colours import colour_of_k
 from mvsim.judging.probability import clopper_pearson
-from mvsim.pictures.style import MARK, METHODS, colour_of_k, styled
+from mvsim.pictures.style import MARK, METHODS, styled
 
 TIMES = 1e13
 """Times of this size and more are left out."""

@@ -23,35 +23,29 @@ from mvsim.multi_view.kernels.jit.loops.activation import mixed_bend, mixed_slop
 
 
 class Mixtures(NamedTuple):
-    """Mixed points share (x_near + ratio x_far), one entry of each array for each.
+    """Mixed points share (x_near + ratio x_far), one entry of each array for each."""
 
-    near, far: Indices of the two points.
-    ratio, share: See above.
-    value_weight, rest_weight, slope_weight: See `mvsim.multi_view.activations.Activation.mixture_weights`.
-    """
-
+    # near, far: Indices of the two points
     near: np.ndarray
     far: np.ndarray
+    # ratio, share: See above
     ratio: np.ndarray
     share: np.ndarray
+    # value_weight, rest_weight, slope_weight: See `mvsim.multi_view.activations.Activation.mixture_weights`
     value_weight: np.ndarray
     rest_weight: np.ndarray
     slope_weight: np.ndarray
 
 
 class Patches(NamedTuple):
-    """The points, and in which parts a loop goes through them.
+    """The points, and in which parts a loop goes through them."""
 
-    point, feature, rows  Row n holds the coefficients of feature[n] in the patches of point[n].
-    blocks                (B, 6) i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1.
-    width                 Patches at a time.
-    """
-
+    # point, feature, rows: Row n holds the coefficients of feature[n] in the patches of point[n]
     point: np.ndarray
     feature: np.ndarray
     rows: np.ndarray
-    blocks: np.ndarray
-    width: int
+    blocks: np.ndarray  # (B, 6) i0, i1, n0, n1, e0, e1: the pairs e0 .. e1 - 1 mix points i0 .. i1 - 1, whose rows are n0 .. n1 - 1.
+    width: int  # Patches at a time
 
 
 # Arguments of all loops.

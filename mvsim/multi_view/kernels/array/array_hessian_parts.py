@@ -61,25 +61,19 @@ class Escaped:
 
 
 class Side(NamedTuple):
-    """One of the two patches of each meeting.
+    """One of the two patches of each meeting."""
 
-    beta            (M,) signal.
-    feature         (M,) its feature.
-    label, pattern  (M,) class and noise pattern of the point.
-    """
-
-    beta: Any
-    feature: Any
+    beta: Any  # (M,) signal
+    feature: Any  # (M,) its feature
+    # label, pattern: (M,) class and noise pattern of the point
     label: Any
     pattern: Any
 
 
 class Coincidences(NamedTuple):
-    """Meetings of patch p of point i with patch q of point j.
+    """Meetings of patch p of point i with patch q of point j."""
 
-    first, second  The patches p of i and q of j.
-    """
-
+    # first, second: The patches p of i and q of j
     first: Side
     second: Side
 

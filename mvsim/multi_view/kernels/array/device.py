@@ -16,20 +16,13 @@ from mvsim.multi_view.piece_sizes import TILE_BYTES, TILE_BYTES_OF_GPU
 
 @dataclass(frozen=True)
 class Device:
-    """A namespace of the array API standard with a place for arrays.
+    """A namespace of the array API standard with a place for arrays."""
 
-    words       What it is, for descriptions.
-    xp          The namespace.
-    place       The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself.
-    fetch       An array there -> a NumPy array.
-    tile_bytes  See `TILE_BYTES`.
-    """
-
-    words: str
-    xp: Any
-    place: Any
-    fetch: Callable[[Any], np.ndarray]
-    tile_bytes: int
+    words: str  # What it is, for descriptions
+    xp: Any  # The namespace
+    place: Any  # The ``device`` of new arrays, as the namespace takes it; None for the one that it takes by itself
+    fetch: Callable[[Any], np.ndarray]  # An array there -> a NumPy array
+    tile_bytes: int  # See `TILE_BYTES`
 
     def put(self, array: Any) -> Any:
         """Return an array of the host there, as doubles, integers or truth values."""
@@ -63,13 +56,7 @@ def host() -> Device:
 
 @cache
 def gpu() -> Device:
-    """Return the GPU that CuPy takes first.
-
-    Raises
-    ------
-    UsageError
-        If CuPy is not installed, or finds no GPU.
-    """
+    """Return the GPU that CuPy takes first; raise `UsageError` if CuPy is not installed, or finds no GPU."""
     cupy = load_extra("cupy", "CuPy", "cupy12x", "backend='cupy'", "cupy13x in its place for CUDA 13, or give backend=auto")
     runtime = getattr(getattr(cupy, "cuda", None), "runtime", None)
     if runtime is None:

@@ -1,14 +1,7 @@
 """Signal-on-noise tables by moments, for whole powers alpha: matrix products in the place of most activations.
 
 In units of rho let A[y, r, s, l] = lam c / rho and B[y, r, h] = mu n / rho, so that z / rho = beta A + B. Over all beta of a feature and all patterns
-a neuron is
-
-    dead         beta A + B <= 0: contributes nothing
-    linear       beta A + B >= 1: contributes rho (beta A + B - (1 - 1/alpha))
-    polynomial   0 <= beta A + B <= 1, and no cancellation: contributes (rho/alpha) sum_q binom(alpha, q) beta^q A^q B^(alpha - q)
-    other        evaluated one by one, as in `tables`
-
-on a feature, as told by `mvsim.multi_view.kernels.shared_noise.loops.moments`, where the rule against cancellation is explained. So
+a neuron is dead, linear, polynomial or other on a feature, as in `mvsim.multi_view.kernels.shared_noise.loops.moments`. So
 
     U[y, s, h, a] = sum_{l, q} M_q[y, s, l, h] sum_p beta[s, l, p, a]^q + the others
     M_q[y, s, l, h] = (rho/alpha) binom(alpha, q) sum_r A^q B^(alpha - q)           over polynomial neurons: one matrix product for each q
@@ -45,15 +38,11 @@ class _Regimes(NamedTuple):
 
 
 class _Others(NamedTuple):
-    """The neurons of some classes y that are evaluated one by one.
+    """The neurons of some classes y that are evaluated one by one."""
 
-    neuron  (y, F, w) indices.
-    real    (y, F, w) doubles, 1 where the place is taken, else 0.
-    c, n    (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns.
-    """
-
-    neuron: Any
-    real: Any
+    neuron: Any  # (y, F, w) indices
+    real: Any  # (y, F, w) doubles, 1 where the place is taken, else 0
+    # c, n: (y, F, w) correlation with the feature and (y, F, w, G) pre-activations of patterns
     c: Any
     n: Any
 

@@ -32,44 +32,30 @@ from mvsim.multi_view.kernels.shared_noise.layout import Layout, Terms, block_te
 
 
 class Values(NamedTuple):
-    """What outputs of pairs are sums of, or derivatives by it.
+    """What outputs of pairs are sums of, or derivatives by it."""
 
-    U, V   (k, G, slots); where the pairs are symmetric V is U.
-    terms  (k, B + E): noise on noise of each block of two patterns, then the corrections of extra pairs.
-    """
-
+    # U, V: (k, G, slots); where the pairs are symmetric V is U
     U: Any
     V: Any
-    terms: Any
+    terms: Any  # (k, B + E): noise on noise of each block of two patterns, then the corrections of extra pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Some pairs: first places of one pattern with all second points. All pairs of a tile are (h, a, b), b fastest.
+    """Some pairs: first places of one pattern with all second points. All pairs of a tile are (h, a, b), b fastest."""
 
-    pattern: g, of the first points.
-    rows: Slots of the first points.
-    blocks: The blocks (g, h), for all second patterns h.
-    from_pattern: The first of these.
-    first_points, second_points: (a,) and (h, b) original indices; those of some point where a slot has none.
-    weight: (n,) weight in the mean over all pairs; 0 for pairs that are not visited, and where a slot has no point.
-    extra: (e,) which of the pairs have corrections.
-    extra_pairs: (e,) which of the extra pairs of the plan these are.
-    extra_terms: (e,) where their corrections stand in `Values.terms`.
-    correction: (n,) the place of each pair among the corrections of this tile, e for none.
-    """
-
-    pattern: int
-    rows: slice
-    blocks: slice
-    from_pattern: int
+    pattern: int  # g, of the first points
+    rows: slice  # Slots of the first points
+    blocks: slice  # The blocks (g, h), for all second patterns h
+    from_pattern: int  # The first of these
+    # first_points, second_points: (a,) and (h, b) original indices; those of some point where a slot has none
     first_points: np.ndarray
     second_points: np.ndarray
-    weight: Any
-    extra: Any
-    extra_pairs: np.ndarray
-    extra_terms: Any
-    correction: Any
+    weight: Any  # (n,) weight in the mean over all pairs; 0 for pairs that are not visited, and where a slot has no point
+    extra: Any  # (e,) which of the pairs have corrections
+    extra_pairs: np.ndarray  # (e,) which of the extra pairs of the plan these are
+    extra_terms: Any  # (e,) where their corrections stand in `Values.terms`
+    correction: Any  # (n,) the place of each pair among the corrections of this tile, e for none
 
     @property
     def first(self) -> np.ndarray:

@@ -36,26 +36,19 @@ LARGEST_SPREAD = 600.0
 
 
 class _Rows(NamedTuple):
-    """Some rows of Z.
+    """Some rows of Z."""
 
-    rows  Which.
-    Z     (n, N).
-    """
-
-    rows: slice
-    Z: np.ndarray
+    rows: slice  # Which
+    Z: np.ndarray  # (n, N)
 
 
 class _Factors(NamedTuple):
-    """The exponentials of the outputs.
+    """The exponentials of the outputs."""
 
-    first, second  (k, N) E and E'.
-    top            (N,) the largest outputs t.
-    """
-
+    # first, second: (k, N) E and E'
     first: np.ndarray
     second: np.ndarray
-    top: np.ndarray
+    top: np.ndarray  # (N,) the largest outputs t
 
     def blocks(self) -> Iterator[_Rows]:
         """Yield all rows of Z."""

@@ -28,29 +28,19 @@ class Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """A `SharedNoiseDataset` sorted by pattern, with unused patterns dropped.
+    """A `SharedNoiseDataset` sorted by pattern, with unused patterns dropped."""
 
-    order            (N,): sorted position -> original index.
-    labels, pattern  (N,) of the sorted points.
-    start            (G + 1,): points start[g] .. start[g + 1] - 1 have pattern g.
-    patterns         (G, F) noise vectors.
-    feature_class    (F,) class of each feature; features of one class stand together, classes in their order.
-    feature          (N, S) feature in each of the S signal patches.
-    signal           (N, S) its coefficient.
-    position         (N, S) its patch.
-    P                Patches per point.
-    """
-
-    order: np.ndarray
+    order: np.ndarray  # (N,): sorted position -> original index
+    # labels, pattern: (N,) of the sorted points
     labels: np.ndarray
     pattern: np.ndarray
-    start: np.ndarray
-    patterns: np.ndarray
-    feature_class: np.ndarray
-    feature: np.ndarray
-    signal: np.ndarray
-    position: np.ndarray
-    P: int
+    start: np.ndarray  # (G + 1,): points start[g] .. start[g + 1] - 1 have pattern g.
+    patterns: np.ndarray  # (G, F) noise vectors
+    feature_class: np.ndarray  # (F,) class of each feature; features of one class stand together, classes in their order
+    feature: np.ndarray  # (N, S) feature in each of the S signal patches
+    signal: np.ndarray  # (N, S) its coefficient
+    position: np.ndarray  # (N, S) its patch
+    P: int  # Patches per point
 
     @staticmethod
     def of(data: SharedNoiseDataset) -> Layout:
@@ -141,43 +131,31 @@ class Meetings(NamedTuple):
 
 @dataclass(frozen=True)
 class PairPlan:
-    """All pairs at one lam, in blocks of two patterns.
+    """All pairs at one lam, in blocks of two patterns."""
 
-    lam          Weight of the first point.
-    symmetric    lam = 1/2: only i <= j is visited.
-    blocks       (B, 2) patterns (g, h) of the first and second point.
-    repeats      P - 2 S, how often noise meets noise in a pair without coincidences (negative if P < 2 S; the corrections make up for it).
-    extra_pairs  (E, 2) pairs with coinciding signal patches, sorted by block.
-    extra_start  (B + 1,) ranges of extra_pairs.
-    meetings     The coincidences themselves.
-    """
-
-    lam: float
-    symmetric: bool
-    blocks: np.ndarray
-    repeats: float
-    extra_pairs: np.ndarray
-    extra_start: np.ndarray
-    meetings: Meetings
+    lam: float  # Weight of the first point
+    symmetric: bool  # lam = 1/2: only i <= j is visited
+    blocks: np.ndarray  # (B, 2) patterns (g, h) of the first and second point
+    repeats: float  # P - 2 S, how often noise meets noise in a pair without coincidences (negative if P < 2 S; the corrections make up for it)
+    extra_pairs: np.ndarray  # (E, 2) pairs with coinciding signal patches, sorted by block
+    extra_start: np.ndarray  # (B + 1,) ranges of extra_pairs
+    meetings: Meetings  # The coincidences themselves
 
 
 class PairBlocks(NamedTuple):
-    """A `PairPlan` as the compiled loops over blocks of pairs take it.
+    """A `PairPlan` as the compiled loops over blocks of pairs take it."""
 
-    blocks, repeats, extra_start, extra_pairs, lam, symmetric: See `PairPlan`.
-    start, labels: See `Layout`.
-    weight: 1 / N^2, the weight of one ordered pair.
-    """
-
+    # blocks, repeats, extra_start, extra_pairs, lam, symmetric: See `PairPlan`
     blocks: np.ndarray
     repeats: float
     extra_start: np.ndarray
     extra_pairs: np.ndarray
     lam: float
     symmetric: bool
+    # start, labels: See `Layout`
     start: np.ndarray
     labels: np.ndarray
-    weight: float
+    weight: float  # 1 / N^2, the weight of one ordered pair
 
     @staticmethod
     def of(layout: Layout, plan: PairPlan) -> PairBlocks:
@@ -196,18 +174,12 @@ class PairBlocks(NamedTuple):
 
 
 class Corrections(NamedTuple):
-    """What corrects pairs with coinciding signal patches, as the loops of `loops.coincidences` take it.
+    """What corrects pairs with coinciding signal patches, as the loops of `loops.coincidences` take it."""
 
-    own_pair        (N,) place of the pair (i, i) among the terms.
-    pattern         See `Layout`.
-    block_of_extra  (E,) block of each extra pair.
-    given_back      (E,) how many noise-on-noise patches its coincidences give back.
-    """
-
-    own_pair: np.ndarray
-    pattern: np.ndarray
-    block_of_extra: np.ndarray
-    given_back: np.ndarray
+    own_pair: np.ndarray  # (N,) place of the pair (i, i) among the terms
+    pattern: np.ndarray  # See `Layout`
+    block_of_extra: np.ndarray  # (E,) block of each extra pair
+    given_back: np.ndarray  # (E,) how many noise-on-noise patches its coincidences give back
 
 
 def plan_pairs(layout: Layout, lam: float, symmetric: bool) -> PairPlan:

@@ -16,15 +16,12 @@ from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairPlan
 
 
 class Tables(NamedTuple):
-    """Three arrays that describe all pairs. One piece of memory holds first `Values`, then `Exponentials` of them, then `Derivatives`.
+    """Three arrays that describe all pairs. One piece of memory holds first `Values`, then `Exponentials` of them, then `Derivatives`."""
 
-    U, V   (k, G, N) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric.
-    terms  (k, B + E) noise on noise for each block, then the corrections of the extra pairs.
-    """
-
+    # U, V: (k, G, N) signal on noise for the first and second point of a pair; the same array if the pairs are symmetric
     U: np.ndarray
     V: np.ndarray
-    terms: np.ndarray
+    terms: np.ndarray  # (k, B + E) noise on noise for each block, then the corrections of the extra pairs
 
     @classmethod
     def empty(cls, k: int, layout: Layout, plan: PairPlan) -> Self:
@@ -65,28 +62,22 @@ class Derivatives(Tables):
 
 @dataclass(frozen=True)
 class Block:
-    """The pairs (i, j) with i of pattern g and j of pattern h, as the columns of (k, rows * cols) arrays, j fastest.
+    """The pairs (i, j) with i of pattern g and j of pattern h, as the columns of (k, rows * cols) arrays, j fastest."""
 
-    index, g, h          Number of the block and its patterns.
-    rows, cols           Sorted points i and j.
-    order                See `Layout`.
-    weight               (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit.
-    targets              (k, rows * cols) soft labels.
-    extra, extra_column  Columns with coinciding signal patches, and where their corrections stand in ``Tables.terms``.
-    repeats              How often noise meets noise.
-    """
-
+    # index, g, h: Number of the block and its patterns
     index: int
     g: int
     h: int
+    # rows, cols: Sorted points i and j
     rows: slice
     cols: slice
-    order: np.ndarray
-    weight: np.ndarray
-    targets: np.ndarray
+    order: np.ndarray  # See `Layout`
+    weight: np.ndarray  # (rows * cols,) weight of each pair in the mean over all N^2, 0 for those that a symmetric plan does not visit
+    targets: np.ndarray  # (k, rows * cols) soft labels
+    # extra, extra_column: Columns with coinciding signal patches, and where their corrections stand in ``Tables.terms``
     extra: np.ndarray
     extra_column: np.ndarray
-    repeats: float
+    repeats: float  # How often noise meets noise
 
     @staticmethod
     def of(layout: Layout, plan: PairPlan, index: int) -> Block:

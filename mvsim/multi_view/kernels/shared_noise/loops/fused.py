@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.multi_view.kernels.jit.compiling import njit
-from mvsim.multi_view.kernels.jit.loops.exponential import exponentiate
+from mvsim.multi_view.kernels.jit.loops.exponential import exponentiate, largest_entry
 from mvsim.multi_view.kernels.jit.loops.work_list import mark_done, take, wait_for
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.shared_noise.layout import Corrections, PairBlocks, Terms
@@ -33,61 +33,36 @@ VALUES, SOFTMAX, ADJOINT = 0, 1, 2
 
 
 class Constants(NamedTuple):
-    """What does not depend on the correlations.
+    """What does not depend on the correlations."""
 
-    patterns, over_scale  See `mvsim.multi_view.kernels.shared_noise.loops.columns`.
-    activation            See `mvsim.multi_view.activations.Activation.compiled`.
-    terms                 Noise on noise, and signal on signal.
-    first, second         Of U and V; the same, and only the first is used, if the pairs are symmetric.
-    unmixed               See `mvsim.multi_view.kernels.shared_noise.loops.moments_without_noise`.
-    corrections           Of pairs with coinciding signal patches.
-    pairs                 The pairs.
-    targets               Of the mean of soft label times output.
-    """
-
+    # patterns, over_scale: See `mvsim.multi_view.kernels.shared_noise.loops.columns`
     patterns: np.ndarray
     over_scale: float
-    activation: tuple
-    terms: Terms
+    activation: tuple  # See `mvsim.multi_view.activations.Activation.compiled`
+    terms: Terms  # Noise on noise, and signal on signal
+    # first, second: Of U and V; the same, and only the first is used, if the pairs are symmetric
     first: MomentTable
     second: MomentTable
-    unmixed: UnmixedTable
-    corrections: Corrections
-    pairs: PairBlocks
-    targets: Derivatives
+    unmixed: UnmixedTable  # See `mvsim.multi_view.kernels.shared_noise.loops.moments_without_noise`
+    corrections: Corrections  # Of pairs with coinciding signal patches
+    pairs: PairBlocks  # The pairs
+    targets: Derivatives  # Of the mean of soft label times output
 
 
 class Memory(NamedTuple):
-    """What is written on the way.
+    """What is written on the way."""
 
-    columns, out: (k, F + G, m) columns, and the derivative by them.
-    values, exponentials, derivatives: The same arrays under three names: each takes the place of the one before.
-    own: (k, N) signal part of the outputs on single points.
-    largest: (k,) a bound for the outputs on all pairs.
-    linear: (k,) sums of soft label times output.
-    sums: (B,) sums of log Z over each block.
-    """
-
+    # columns, out: (k, F + G, m) columns, and the derivative by them
     columns: np.ndarray
     out: np.ndarray
+    # values, exponentials, derivatives: The same arrays under three names: each takes the place of the one before
     values: Values
     exponentials: Exponentials
     derivatives: Derivatives
-    own: np.ndarray
-    largest: np.ndarray
-    linear: np.ndarray
-    sums: np.ndarray
-
-
-@njit(forceinline=True, **_OPTIONS)
-def _largest(x):
-    """Return max(0, largest entry); bits of positive numbers are ordered as integers, whose maxima vectorise."""
-    bits, result = x.view(np.int64), np.zeros(1, np.int64)
-    most = 0
-    for i in range(len(bits)):
-        most = max(most, bits[i])
-    result[0] = most
-    return result.view(np.float64)[0]
+    own: np.ndarray  # (k, N) signal part of the outputs on single points
+    largest: np.ndarray  # (k,) a bound for the outputs on all pairs
+    linear: np.ndarray  # (k,) sums of soft label times output
+    sums: np.ndarray  # (B,) sums of log Z over each block
 
 
 @njit(forceinline=True, **_OPTIONS)
@@ -128,7 +103,7 @@ def _exponentials_of_class(y, constants, memory):
     blocks = len(constants.pairs.blocks)
     for block in range(blocks):
         terms[block] *= constants.pairs.repeats
-    largest = _largest(U) + _largest(V) + _largest(terms[:blocks]) + _largest(terms[blocks:])
+    largest = largest_entry(U) + largest_entry(V) + largest_entry(terms[:blocks]) + largest_entry(terms[blocks:])
     memory.largest[y] = largest if np.isfinite(memory.linear[y]) else np.inf
     if memory.largest[y] < LARGEST_OUTPUT:
         exponentiate(U)

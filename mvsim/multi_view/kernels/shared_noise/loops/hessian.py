@@ -12,39 +12,32 @@ from mvsim.multi_view.kernels.jit.loops.exponential import exponentiate
 
 
 class Readers(NamedTuple):
-    """See `mvsim.multi_view.kernels.shared_noise.escaped.Escaped` and `Layout`.
+    """See `mvsim.multi_view.kernels.shared_noise.escaped.Escaped` and `Layout`."""
 
-    order, place, labels, pattern, feature, signal: Of the points.
-    real, c, noise: Of the neurons.
-    over_scale: 1 / scale of the activation.
-    activation: See `mvsim.multi_view.activations.Activation.compiled`.
-    """
-
+    # order, place, labels, pattern, feature, signal: Of the points
     order: np.ndarray
     place: np.ndarray
     labels: np.ndarray
     pattern: np.ndarray
     feature: np.ndarray
     signal: np.ndarray
+    # real, c, noise: Of the neurons
     real: np.ndarray
     c: np.ndarray
     noise: np.ndarray
-    over_scale: float
-    activation: tuple
+    over_scale: float  # 1 / scale of the activation
+    activation: tuple  # See `mvsim.multi_view.activations.Activation.compiled`
 
 
 _PAIRS_AT_ONCE = 512
 
 
 class PairWeights(NamedTuple):
-    """The weight phi (one - psi) of each pair of points.
+    """The weight phi (one - psi) of each pair of points."""
 
-    phi, psi  (N, N).
-    one       1, or 0 for - phi psi.
-    """
-
+    # phi, psi: (N, N)
     phi: np.ndarray
-    one: float
+    one: float  # 1, or 0 for - phi psi
     psi: np.ndarray
 
 

@@ -46,31 +46,22 @@ class MomentTable(NamedTuple):
     """The constants of one table. Rows are signal patches, sorted by feature, features of one class together, then by patch and by point.
 
     So the rows of a class of n points are S runs of n rows each, and every run goes through the points of the class in the same order.
-
-    lam: Weight of the signal.
-    low, high: (F,) range of beta for each feature; low > high where no point has it.
-    start: (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
-    class_start: (k + 1,): features class_start[s] .. class_start[s + 1] - 1 are of class s.
-    signal: (rows,) beta.
-    powers: (rows, alpha + 1) binom(alpha, q) beta^q.
-    of_points: (t,) the sums of `powers` over the signal patches with one feature: of each class a matrix, points by features and powers, row by row.
-    of_points_start: (k + 1,): entries of_points_start[s] .. of_points_start[s + 1] - 1 are of class s.
-    place: (N,) place of each point when points are sorted by class.
-    entry_start: (F + 1,): single entries entry_start[f] .. entry_start[f + 1] - 1 are of feature f.
-    entry_row, entry_pattern, entry_point: Each is Phi(row, pattern), to be taken from a point.
     """
 
-    lam: float
+    lam: float  # Weight of the signal
+    # low, high: (F,) range of beta for each feature; low > high where no point has it
     low: np.ndarray
     high: np.ndarray
-    start: np.ndarray
-    class_start: np.ndarray
-    signal: np.ndarray
-    powers: np.ndarray
+    start: np.ndarray  # (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+    class_start: np.ndarray  # (k + 1,): features class_start[s] .. class_start[s + 1] - 1 are of class s.
+    signal: np.ndarray  # (rows,) beta
+    powers: np.ndarray  # (rows, alpha + 1) binom(alpha, q) beta^q
+    # (t,) the sums of `powers` over the signal patches with one feature: of each class a matrix, points by features and powers, row by row
     of_points: np.ndarray
-    of_points_start: np.ndarray
-    place: np.ndarray
-    entry_start: np.ndarray
+    of_points_start: np.ndarray  # (k + 1,): entries of_points_start[s] .. of_points_start[s + 1] - 1 are of class s.
+    place: np.ndarray  # (N,) place of each point when points are sorted by class
+    entry_start: np.ndarray  # (F + 1,): single entries entry_start[f] .. entry_start[f + 1] - 1 are of feature f.
+    # entry_row, entry_pattern, entry_point: Each is Phi(row, pattern), to be taken from a point
     entry_row: np.ndarray
     entry_pattern: np.ndarray
     entry_point: np.ndarray
@@ -131,7 +122,6 @@ def _raise(power, base):
 
 @njit(forceinline=True, **SUMS)
 def _add_product(scale, a, b, out):
-    """Add scale * a * b to out."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
     for n in range(len(out)):
         out[n] += scale * a[n] * b[n]
@@ -139,7 +129,6 @@ def _add_product(scale, a, b, out):
 
 @njit(forceinline=True, **SUMS)
 def _add_product_and_raise(scale, power, b, out, base):
-    """Add scale * power * b to out and go on to the next power of base."""
     power, b, out, base = power.reshape(power.size), b.reshape(b.size), out.reshape(out.size), base.reshape(base.size)
     for n in range(len(out)):
         out[n] += scale * power[n] * b[n]
@@ -148,7 +137,6 @@ def _add_product_and_raise(scale, power, b, out, base):
 
 @njit(forceinline=True, **SUMS)
 def _fill_powers(base, powers):
-    """Fill powers[q] with base^q."""
     powers[0] = 1.0
     for q in range(1, len(powers)):
         _multiply(powers[q - 1], base, powers[q])

@@ -71,7 +71,6 @@ def _fill_moved_powers(powers, move, moved):
 
 @njit(forceinline=True, **SUMS)
 def _scale_product(scale, a, b, out):
-    """Fill out with scale * a * b."""
     a, b, out = a.reshape(a.size), b.reshape(b.size), out.reshape(out.size)
     for n in range(len(out)):
         out[n] = scale * a[n] * b[n]
@@ -79,7 +78,6 @@ def _scale_product(scale, a, b, out):
 
 @njit(forceinline=True, **SUMS)
 def _add_two_products(scale, a, b, c, d, out):
-    """Add scale * (a * b + c * d) to out."""
     a, b, c, d, out = a.reshape(a.size), b.reshape(b.size), c.reshape(c.size), d.reshape(d.size), out.reshape(out.size)
     for n in range(len(out)):
         out[n] += scale * (a[n] * b[n] + c[n] * d[n])

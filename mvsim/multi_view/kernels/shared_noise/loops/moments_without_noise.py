@@ -22,20 +22,16 @@ LARGEST = 1e18
 
 
 class UnmixedTable(NamedTuple):
-    """The constants. Rows are signal patches, sorted by feature.
+    """The constants. Rows are signal patches, sorted by feature."""
 
-    low, high    (F,) range of beta for each feature; low > high where no point has it.
-    start        (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
-    signal, top  (rows,) beta and beta^alpha.
-    point        (rows,) point of each.
-    """
-
+    # low, high: (F,) range of beta for each feature; low > high where no point has it
     low: np.ndarray
     high: np.ndarray
-    start: np.ndarray
+    start: np.ndarray  # (F + 1,): rows start[f] .. start[f + 1] - 1 have feature f.
+    # signal, top: (rows,) beta and beta^alpha
     signal: np.ndarray
     top: np.ndarray
-    point: np.ndarray
+    point: np.ndarray  # (rows,) point of each
 
 
 @njit(inline="always", **SUMS)

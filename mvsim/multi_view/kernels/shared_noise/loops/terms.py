@@ -104,15 +104,12 @@ def term_pull_back_tangent(y0, y1, columns, moves, terms, residual, change, out,
 
 
 class Signals(NamedTuple):
-    """The signal patches of all points, and the weight with which they are mixed.
+    """The signal patches of all points, and the weight with which they are mixed."""
 
-    feature, signal  (N, S) feature and coefficient of each signal patch.
-    lam              Their weight.
-    """
-
+    # feature, signal: (N, S) feature and coefficient of each signal patch
     feature: np.ndarray
     signal: np.ndarray
-    lam: float
+    lam: float  # Their weight
 
 
 @njit(**SUMS)
