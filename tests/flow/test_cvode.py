@@ -31,23 +31,26 @@ def states_of_flow(method, rtol):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", T_END)
 def test_the_flow_is_that_of_cvode_through_escapes(method):
-    """Where it ends to ten tolerances, when neurons escape to fifty: the time of an escape adds up the errors of the steps before it."""
-    rtol = 1e-4
-    states = states_of_flow(method, rtol)
-    log = EscapeLog.started(own_correlations(START), SMALL.rho)
-    for before, after in pairwise(states):
-        log.observe(before, after)
-    times = np.sort(np.concatenate([np.geomspace(1.0, T_END[method], 400), log.time[log.step >= 0]]))
-    others = follow(objective(method).gradient, START, times)
-    end, reference = states[-1].c, others[-1]
-    assert own_correlations(reference).max() > 4 * SMALL.rho  # something has escaped
-    difference = np.max(np.abs(end - reference) / (np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)))
-    assert 1e-9 < difference <= 10 * rtol  # not 0: the solvers are two
+    """At the default tolerance it ends within ten of them, at 1e-5 within 15, of which CVODE's own error is five; escapes come within 50."""
+    times, log_of = np.geomspace(1.0, T_END[method], 400), {}
+    for rtol, most in ((1e-3, 1e-2), (1e-5, 1.5e-4)):
+        states = states_of_flow(method, rtol)
+        log = log_of[rtol] = EscapeLog.started(own_correlations(START), SMALL.rho)
+        for before, after in pairwise(states):
+            log.observe(before, after)
+        if rtol == 1e-3:
+            times = np.sort(np.concatenate([times, log.time[log.step >= 0]]))
+            others = follow(objective(method).gradient, START, times)
+            reference = others[-1]
+            assert own_correlations(reference).max() > 4 * SMALL.rho  # something has escaped
+        difference = np.max(np.abs(states[-1].c - reference) / (np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)))
+        assert 1e-9 < difference <= most  # not 0: the solvers are two
     crossings = crossing_times(np.array([own_correlations(c) for c in others]), times, SMALL.rho)
     escaped = np.isfinite(crossings)
-    assert np.array_equal(escaped, log.step >= 0)
     assert escaped.any()
-    assert log.time[escaped] == pytest.approx(crossings[escaped], rel=50 * rtol)
+    for rtol, log in log_of.items():
+        assert np.array_equal(escaped, log.step >= 0)
+        assert log.time[escaped] == pytest.approx(crossings[escaped], rel=max(50 * rtol, 2e-3))  # crossings are read off a grid
 
 
 def test_cvode_knows_a_flow_with_an_escape_in_closed_form():

@@ -215,7 +215,7 @@ def test_no_more_workers_than_fit_in_memory(tmp_path, monkeypatch):
 
     folder = SweepFolder.create(tmp_path / "runs", Study.of(LONG))
     jobs = jobs_of(folder, [folder.standing(cell) for cell in folder.study.cells])
-    monkeypatch.setattr("dask.system.CPU_COUNT", 8)
+    monkeypatch.setattr(dask_engine, "available_cores", lambda: 8)
     size = dask_engine.bytes_of(jobs[0].cell)
     for room, workers in ((100 * size, 3), (2.5 * size, 2), (0.5 * size, 1)):
         monkeypatch.setattr(dask_engine, "available_bytes", lambda room=room: int(room))
@@ -227,7 +227,7 @@ def test_one_worker_for_each_gpu_that_is_seen(tmp_path, monkeypatch):
     from mvsim.sweeps import dask_engine
     from mvsim.sweeps.sweep import jobs_of
 
-    monkeypatch.setattr("dask.system.CPU_COUNT", 8)
+    monkeypatch.setattr(dask_engine, "available_cores", lambda: 8)
     monkeypatch.setattr(dask_engine, "available_bytes", lambda: None)
     monkeypatch.setattr(dask_engine, "bytes_of", lambda cell: 1)
     monkeypatch.setattr(dask_engine, "gpus_there", lambda: 2)
