@@ -92,7 +92,7 @@ def test_a_control_whose_data_are_not_spoken_of_says_nothing_and_one_that_stops_
     [
         ([3], {"zzz": 1}, "zzz=1: is no argument and no option of Lemma 0$"),
         ([3], {"widht": 1}, "widht=1: is no argument and no option of Lemma 0, did you mean width[?]"),
-        ([3, 4], {"width": [1.0, 2.0, 3.0]}, "width=1.0, 2.0, 3.0: 3 values for 2 of C; give one, or one for each C"),
+        ([3, 4], {"width": [1.0, 2.0, 3.0]}, r"width=\[1.0, 2.0, 3.0\]: 3 values for 2 of C; give one, or one for each C"),
         ([3], {"width": -1.0}, "^width=-1.0: must be more than 0$"),
         ([1], {}, "^C=1: must be more than 1$"),
     ],
