@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from fuzzing.breach import Breach
 from fuzzing.command import Command, words_of
-from fuzzing.configs import configs
+from fuzzing.configs import MADE, configs
 from fuzzing.laws import laws
-from fuzzing.words import MADE, SMALL, right, words
+from fuzzing.words import SMALL, right, words
 
 ENVIRONMENTS: tuple[dict[str, str], ...] = (
     {"MPLBACKEND": "module://matplotlib_inline.backend_inline"},
