@@ -130,8 +130,8 @@ def results() -> list[Row]:
     """Return the results that need no runs, judged at k = 5 on one data set."""
     rows = []
     for statement in SECTION_3:
-        assert isinstance(statement.judged, FromSeeds)
-        judge = statement.judged.judge
+        assert isinstance(statement.procedure, FromSeeds)
+        judge = statement.procedure.judge
         said = "; ".join(f"{verdict.name or 'it'}: {verdict.status}" for verdict in judge(statement.at([5], {})[0], 0))
         rows.append(Row(statement.name, first_paragraph(inspect.getmodule(judge)), judge, said))
     return rows

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mvsim.base.echo import echo, shortened
+from mvsim.base.echo import echo, path_text, shortened
 from mvsim.base.errors import NotFiniteError, UsageError
 
 DEEPEST = 16
@@ -160,3 +160,11 @@ def _allowed(item: Any) -> str | None:
         if name in item.get("ctx", {}):
             return f"must be {words} {item['ctx'][name]:.12g}"
     return None
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder for runs and answers if it is not there, or raise `UsageError`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"folder={path_text(folder)}: cannot be created ({error.strerror}); choose another") from None

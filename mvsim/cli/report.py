@@ -17,8 +17,7 @@ from mvsim.cli.options import FLAG, Quiet
 from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
 from mvsim.judging.answer_text import code_of
 from mvsim.judging.statement import Section
-from mvsim.papers.midpoint_mixup.over_runs import judge_runs
-from mvsim.papers.midpoint_mixup.over_sweeps import cells_to_judge, contents_of, contents_of_sweep, judge_sweep
+from mvsim.papers.on_runs import contents_of, contents_of_sweep, done_cells, judge_runs, judge_sweep
 from mvsim.pictures.figure import MOST_RUNS
 from mvsim.reports.answer import Answer, read_answer
 from mvsim.reports.content import report_of_runs, report_of_sweep
@@ -88,10 +87,10 @@ def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
 
 
 def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
-    judged = any(standing.state == "done" for _, standing in cells_to_judge(runs))
-    if judged:
-        notices.begin("judging the runs")
-    return list(judge_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of))) if judged else []
+    if not done_cells(runs):
+        return []
+    notices.begin("judging the runs")
+    return list(judge_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of)))
 
 
 def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:

@@ -74,10 +74,11 @@ def _note_coarse_steps(rtol: float | None) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
-    from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import COARSEST  # all verdicts come with it, which a run does not need
+    from mvsim.papers.on_runs import run_judges  # all verdicts come with it, which a run does not need
 
-    if rtol > COARSEST:
-        note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {COARSEST:g} or less to have it judged")
+    coarsest = min(judge.coarsest_rtol for judge in run_judges())
+    if rtol > coarsest:
+        note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {coarsest:g} or less to have it judged")
 
 
 def _last_written(path: Path) -> int | None:

@@ -13,19 +13,19 @@ from cyclopts import Group, Parameter
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import make_folder
 from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
 from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
 from mvsim.cli.progress import COMPILE_NOTICE, JudgingShown, progress_on
 from mvsim.cli.verdict_table import deciding, print_section, wrapped
-from mvsim.cli.verify_plan import planned, print_plan
+from mvsim.cli.verify_plan import print_plan, run_plans
 from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered
-from mvsim.judging.statement import Asked, Paper, Section, Statement
+from mvsim.judging.statement import Paper, Request, Section, Statement
 from mvsim.multi_view.kernels.jit.compiling import on_compilation
-from mvsim.papers.midpoint_mixup.over_runs import FOLLOWED, make_folder
-from mvsim.papers.midpoint_mixup.over_sweeps import contents_of
+from mvsim.papers.on_runs import contents_of, run_judges
 from mvsim.papers.papers import PAPERS, names_a_statement, paper_named, statement_named
-from mvsim.papers.question import FORMER, Question
+from mvsim.papers.question import FORMER_OPTIONS, Question
 from mvsim.reports.answer import Answer
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.options import RunOptions
@@ -39,7 +39,7 @@ def _names(kind: type, tokens: Any) -> tuple[str, ...]:
 
 def option_flags() -> Flags:
     """Return a flag for each field of each setting of each paper, which may be repeated: once for each size. Its value is passed on as text."""
-    flags: dict[str, tuple[Any, Any]] = {name: (Annotated[tuple[str, ...], Parameter(show=False, negative="")], ()) for name in FORMER}
+    flags: dict[str, tuple[Any, Any]] = {name: (Annotated[tuple[str, ...], Parameter(show=False, negative="")], ()) for name in FORMER_OPTIONS}
     for paper in map(paper_named, PAPERS):
         group = Group(f"Options of statements of {paper.name}, without run files", sort_key=1)
         for model in dict.fromkeys(statement.setting for statement in paper.statements):
@@ -67,7 +67,7 @@ def verify(
         int | None,
         INTEGER,
         Parameter(
-            help=f"How many runs, or data sets, are made at each size; default {Asked.seeds}. "
+            help=f"How many runs, or data sets, are made at each size; default {Request.seeds}. "
             "At k = 10 it takes 36 runs without a failure to establish a theorem."
         ),
     ] = None,
@@ -81,10 +81,10 @@ def verify(
         Parameter(
             show_default=False,
             help="Continue runs in which a feature is missing until that is decided (the default), at most to "
-            f"{FOLLOWED:g} times the first escapes; without it they are inconclusive.",
+            f"{max(judge.following_limit for judge in run_judges()):g} times the first escapes; without it they are inconclusive.",
         ),
     ] = None,
-    runs_dir: Annotated[Path | None, Parameter(show_default=False, help=f"Folder of the runs that are made; default {Asked.folder}.")] = None,
+    runs_dir: Annotated[Path | None, Parameter(show_default=False, help=f"Folder of the runs that are made; default {Request.folder}.")] = None,
     out: Annotated[
         Path | None, Parameter(help="JSON file for the verdicts; by default one beside the runs that are made, named after the question.")
     ] = None,
@@ -126,7 +126,7 @@ def verify(
     question.check()
     shown_only = [statement_named(name, "midpoint")[1] for name in only]
     runs = tuple(Path(str(run)) for run in question.runs)
-    place, kept = question.asked.folder, question.answers_beside_runs
+    place, kept = question.request.folder, question.answers_beside_runs
     answer = check_place(out, runs, force) if out is not None else place / name_of_answer(question) if kept else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
@@ -191,7 +191,7 @@ def listed(paper: Paper) -> list[str]:
     """Return what a paper is, and a line for each of its statements: its name, what it says, its size and how it is judged."""
     lines = [f"{paper.name}: {paper.title}. {paper.citation}."]
     for statement in paper.statements:
-        how = "over runs" if statement.judged.makes_runs else "over data sets"
+        how = "over runs" if statement.procedure.makes_runs else "over data sets"
         lines.append(f"  {f'{paper.name}/{statement.identifier}':<32} [{how}, --{statement.size}] {statement.says}")
     return lines
 
@@ -204,11 +204,11 @@ def _about(answer: Answer, only: Sequence[Statement]) -> Answer:
 
 
 def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
-    if question.runs or question.controls or not all(statement.judged.makes_runs for statement in question.statements):
+    if question.runs or question.controls or not all(statement.procedure.makes_runs for statement in question.statements):
         raise UsageError("dry_run: is for statements on runs that are made, such as midpoint/theorem-4.6; give nothing else beside")
     if not quiet:
         note(TIMING_NOTICE)
-    print_plan(planned(question), question.asked.folder, question.asked.follow, as_json)
+    print_plan(run_plans(question), question.request.folder, question.request.follow, as_json)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from mvsim.judging.controls import control_section
 from mvsim.judging.over_seeds import OfData, over_seeds
 from mvsim.judging.over_sizes import exponent_verdict, measured_constants
-from mvsim.judging.statement import Asked, Section, Statement
+from mvsim.judging.statement import Request, Section, Statement
 from mvsim.judging.verdict import Verdict, not_applicable
 
 ROUNDOFF = 1e-9
@@ -19,39 +19,34 @@ ROUNDOFF = 1e-9
 
 @dataclass(frozen=True)
 class FromSeeds:
-    """Judge a statement by what a function says of a setting and a seed.
+    """Judge a statement by what a function says of a setting and a seed."""
 
-    Attributes
-    ----------
-    judge : callable
-        (setting, seed) -> verdicts, each named after the part of the statement that it is about; empty for all of it. What is decided is to hold for
-        every seed: the worst counts. Of what is measured the median is reported.
-    """
-
+    # (setting, seed) -> verdicts, each named after the part of the statement that it is about; empty for all of it. What is decided is to hold for
+    # every seed: the worst counts. Of what is measured the median is reported
     judge: Callable[[Any, int], list[Verdict]]
     makes_runs: ClassVar[bool] = False
 
-    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], asked: Asked) -> Iterator[Section]:
+    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], request: Request) -> Iterator[Section]:
         """Yield the verdicts at each size, how they go with the size, and the controls at the first setting."""
         for statement in statements:
             size, by_size = statement.size, dict[int, list[OfData]]()
             for setting in settings:
                 n = int(getattr(setting, size))
-                by_size[n], verdicts = judged_over_seeds(statement, setting, asked.seeds)
-                title = f"{statement.name}, {size} = {n}, {asked.seeds} {'seed' if asked.seeds == 1 else 'seeds'}"
+                by_size[n], verdicts = judged_over_seeds(statement, setting, request.seeds)
+                title = f"{statement.name}, {size} = {n}, {request.seeds} {'seed' if request.seeds == 1 else 'seeds'}"
                 yield Section(title, verdicts, f"at {size} = {n}", [list(statement.regime(setting).departures)], stated=True)
             if trends := exponents(statement, {n: judged for n, judged in sorted(by_size.items()) if judged}):
                 yield Section(f"{statement.name}, trend in {size}", trends)
-            if asked.controls:
+            if request.controls:
                 yield control_section(statement.name, statement.controls, settings[0], premises=statement.premises)
 
 
 def judged_over_seeds(statement: Statement, setting: Any, seeds: int) -> tuple[list[OfData], list[Verdict]]:
     """Judge a statement at seeds 0 to ``seeds`` - 1: the verdicts of each data set that it speaks of, and what they say together."""
-    assert isinstance(statement.judged, FromSeeds)
+    assert isinstance(statement.procedure, FromSeeds)
     size, n = statement.size, int(getattr(setting, statement.size))
     lacking = {seed: lack for seed in range(seeds) if (lack := statement.premises(setting, seed))}
-    judge = statement.judged.judge
+    judge = statement.procedure.judge
     judged = [OfData(seed, [_about(statement, verdict) for verdict in judge(setting, seed)]) for seed in range(seeds) if seed not in lacking]
     verdicts = over_seeds(statement.name, n, judged, size=size) if judged else []
     if lacking:

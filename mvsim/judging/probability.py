@@ -15,13 +15,6 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
     """Return how many further trials, all of them successes, would lift the lower end of the interval to ``bound``.
 
     The lower end grows with every success, so that the number is found by bisection.
-
-    Parameters
-    ----------
-    successes, trials : int
-        What there is so far.
-    bound : float
-        In (0, 1).
     """
 
     def enough(further: int) -> bool:

@@ -41,154 +41,107 @@ class Regime(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """Verdicts that belong together.
-
-    Attributes
-    ----------
-    title : str
-        What they are about.
-    verdicts : list of Verdict
-        The verdicts.
-    place : str
-        Where a theorem was judged, for a sentence about it: "at k = 6", "in run.nc".
-    regimes : list of list of str
-        What departs from the assumptions, for each regime that occurs.
-    origin : str
-        Where the verdicts come from; no part of the answer, which is the same the next time.
-    stated : bool
-        Whether every verdict is shown with its statement, since no headline says what they are about.
-    """
+    """Verdicts that belong together."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")  # where it is read from a file
 
-    title: str
-    verdicts: list[Verdict]
-    place: str = ""
-    regimes: list[list[str]] = field(default_factory=list)
-    origin: str = ""
-    stated: bool = False
+    title: str  # what they are about
+    verdicts: list[Verdict]  # the verdicts
+    place: str = ""  # where a theorem was judged, for a sentence about it: "at k = 6", "in run.nc"
+    regimes: list[list[str]] = field(default_factory=list)  # what departs from the assumptions, for each regime that occurs
+    origin: str = ""  # where the verdicts come from; no part of the answer, which is the same the next time
+    stated: bool = False  # whether every verdict is shown with its statement, since no headline says what they are about
 
     def as_dict(self) -> dict[str, Any]:
         """Return what belongs to an answer, in JSON types."""
         return {"title": self.title, "place": self.place, "regimes": self.regimes, "verdicts": [verdict.as_dict() for verdict in self.verdicts]}
 
 
-Shown = Callable[[str], AbstractContextManager[Any]]
+ProgressDisplay = Callable[[str], AbstractContextManager[Any]]
 """Shows how a run goes, given which run of how many it is."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How statements are to be judged.
+class Request:
+    """How statements are to be judged."""
 
-    Attributes
-    ----------
-    seeds : int
-        Data sets, or runs, at each size: seeds 0 to ``seeds`` - 1.
-    controls : bool
-        Whether the negative controls are run as well.
-    folder : Path
-        Where runs are made, and found again.
-    threads : int or None
-        Of each run.
-    follow : bool
-        Whether runs in which something is missing are gone on with until that is decided.
-    progress : callable or None
-        Shows how runs go.
-    """
-
-    seeds: int = 20
-    controls: bool = False
-    folder: Path = Path("mvsim-runs")
-    threads: int | None = None
-    follow: bool = True
-    progress: Shown | None = None
+    seeds: int = 20  # Data sets, or runs, at each size: seeds 0 to ``seeds`` - 1
+    controls: bool = False  # whether the negative controls are run as well
+    folder: Path = Path("mvsim-runs")  # where runs are made, and found again
+    threads: int | None = None  # of each run
+    follow: bool = True  # whether runs in which something is missing are gone on with until that is decided
+    progress: ProgressDisplay | None = None  # Shows how runs go
 
 
-class Judged(Protocol):
+class Procedure(Protocol):
     """How statements are judged: `mvsim.judging.from_seeds.FromSeeds`, or by runs that a paper makes."""
 
     @property
     def makes_runs(self) -> bool:
-        """Whether runs are made for it, to which ``folder``, ``threads``, ``follow`` and ``progress`` of `Asked` apply."""
+        """Whether runs are made for it, to which ``folder``, ``threads``, ``follow`` and ``progress`` of `Request` apply."""
 
-    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], asked: Asked) -> Iterator[Section]:
+    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], request: Request) -> Iterator[Section]:
         """Judge statements that share this way at settings of different sizes."""
+
+
+class RunProcedure(Procedure, Protocol):
+    """A procedure by runs that are made."""
+
+    @property
+    def theorem(self) -> str:
+        """Number of the theorem whose runs these are."""
+
+    @property
+    def method(self) -> str:
+        """Training loss of the runs."""
+
+    def runs_present(self, setting: Any, request: Request) -> int:
+        """Return how many of the runs are in the folder."""
+
+
+class RunJudge(NamedTuple):
+    """What a paper says of runs that exist. Runs and sweeps have no type in this room, which lies below them."""
+
+    # (runs or names of files, numbers of theorems or none, what is called before a run, points that they were trained on or None) -> a section for
+    # each run and theorem
+    runs: Callable[..., Iterator[Section]]
+    sweep: Callable[..., Iterator[Section]]  # (runs of a sweep, what is called before a run) -> sections
+    cells: Callable[[Any], list[Any]]  # Runs of a sweep -> the cells that the paper speaks of, done or not, each with its standing
+    following_limit: float  # how often the time of the first escapes a run is continued to at most
+    draws: int  # fresh draws for each class on which a learned feature has to be right
+    coarsest_rtol: float  # largest relative tolerance at which a run is told from a changed one
 
 
 @dataclass(frozen=True)
 class Control:
-    """Something taken away, so that a check must not pass.
+    """Something taken away, so that a check must not pass."""
 
-    Attributes
-    ----------
-    name : str
-        What is different.
-    why : str
-        Why the check must not pass.
-    judge : callable
-        (setting, seed) -> the verdicts of the check.
-    expected : tuple of str
-        Statuses that count as right.
-    parts : tuple of str
-        Names of the verdicts that all have to be as expected; without any, the worst one has to.
-    check : str
-        What is checked, if that is not the statement that the control belongs to.
-    """
-
-    name: str
-    why: str
-    judge: Callable[[Any, int], list[Verdict]]
-    expected: tuple[Status, ...] = ("fails", "contradicted")
-    parts: tuple[str, ...] = ()
-    check: str = ""
+    name: str  # what is different
+    why: str  # Why the check must not pass
+    judge: Callable[[Any, int], list[Verdict]]  # (setting, seed) -> the verdicts of the check
+    expected: tuple[Status, ...] = ("fails", "contradicted")  # Statuses that count as right
+    parts: tuple[str, ...] = ()  # names of the verdicts that all have to be as expected; without any, the worst one has to
+    check: str = ""  # what is checked, if that is not the statement that the control belongs to
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A theorem, lemma, proposition, corollary, claim or calculation of a paper.
+    """A theorem, lemma, proposition, corollary, claim or calculation of a paper."""
 
-    Attributes
-    ----------
-    kind, number : str
-        As the paper has them: "theorem", "4.6". Together they are its identifier, "theorem-4.6".
-    says : str
-        What it says, in a line.
-    judged : Judged
-        How it is judged.
-    setting : type of pydantic model
-        Its fields are the options of the statement, on the command line and in Python.
-    size : str
-        The field of the setting that several values may be given for, one after another: k, C, n.
-    sizes : tuple of int
-        Values of it if none is given.
-    make : callable, optional
-        Makes the setting from fields by name, if that is not the type of the setting itself.
-    premises : callable
-        (setting, seed) -> in what the data are not those that it speaks of; nothing if they are.
-    regime : callable
-        setting -> how it departs from what the paper assumes.
-    controls : tuple of Control
-        What its check must not pass.
-    step : bool
-        Whether it is a step of a proof or a definition, which counts for an exit code only if it is asked for.
-    about : str
-        Which runs it speaks of, if not of all: "losses of mixed points".
-    """
-
-    kind: Kind
+    kind: Kind  # as the paper has them: "theorem", "4.6". Together they are its identifier, "theorem-4.6"
     number: str
-    says: str
-    judged: Judged
-    setting: type[BaseModel]
-    size: str = "k"
-    sizes: tuple[int, ...] = (10,)
-    make: Callable[..., Any] | None = None
+    says: str  # what it says, in a line
+    procedure: Procedure  # how it is judged
+    setting: type[BaseModel]  # its fields are the options of the statement, on the command line and in Python
+    size: str = "k"  # the field of the setting that several values may be given for, one after another: k, C, n
+    sizes: tuple[int, ...] = (10,)  # Values of it if none is given
+    make: Callable[..., Any] | None = None  # Makes the setting from fields by name, if that is not the type of the setting itself
+    # (setting, seed) -> in what the data are not those that it speaks of; nothing if they are
     premises: Callable[[Any, int], str] = lambda setting, seed: ""
-    regime: Callable[[Any], Regime] = lambda setting: Regime()
-    controls: tuple[Control, ...] = ()
-    step: bool = False
-    about: str = ""
+    regime: Callable[[Any], Regime] = lambda setting: Regime()  # setting -> how it departs from what the paper assumes
+    controls: tuple[Control, ...] = ()  # what its check must not pass
+    step: bool = False  # whether it is a step of a proof or a definition, which counts for an exit code only if it is request for
+    about: str = ""  # which runs it speaks of, if not of all: "losses of mixed points"
 
     @property
     def name(self) -> str:
@@ -221,28 +174,16 @@ Figure = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: what it states, and figures of it that are drawn from scratch.
+    """A paper: what it states, and figures of it that are drawn from scratch."""
 
-    Attributes
-    ----------
-    name : str
-        On the command line: "midpoint".
-    title, citation : str
-        Of the paper.
-    statements : tuple of Statement
-        In the order of the paper.
-    figures : mapping
-        Number of a figure -> what draws it; its docstring says what it shows.
-    controls : callable, optional
-        Folder for runs -> the controls that `mvsim verify --controls` runs, section by section.
-    """
-
-    name: str
-    title: str
+    name: str  # On the command line: "midpoint"
+    title: str  # of the paper
     citation: str
-    statements: tuple[Statement, ...]
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    statements: tuple[Statement, ...]  # in the order of the paper
+    figures: Mapping[str, Figure] = field(default_factory=dict)  # number of a figure -> what draws it; its docstring says what it shows
+    # Folder for runs -> the controls that `mvsim verify --controls` runs, section by section
     controls: Callable[[Path], Iterator[Section]] | None = None
+    on_runs: RunJudge | None = None  # how it judges runs that exist, if it speaks of runs
 
     @cached_property
     def by_name(self) -> dict[str, Statement]:

@@ -9,10 +9,7 @@ from mvsim.base.echo import echo, suggestion
 from mvsim.base.errors import UsageError
 from mvsim.judging.statement import Paper, Statement
 
-PAPERS: dict[str, str] = {
-    "midpoint": "mvsim.papers.midpoint_mixup.paper",
-    "variance": "mvsim.papers.minimum_variance.paper",
-}
+PAPERS: dict[str, str] = {"midpoint": "mvsim.papers.midpoint_mixup.paper", "variance": "mvsim.papers.minimum_variance.paper"}
 """Name -> module with its ``PAPER``, which is imported when it is asked for."""
 
 

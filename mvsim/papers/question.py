@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -14,16 +14,15 @@ import numpy as np
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer, check_path, plain
-from mvsim.judging.statement import Asked, Judged, Section, Shown, Statement
+from mvsim.judging.statement import Procedure, ProgressDisplay, Request, Section, Statement
 from mvsim.judging.verdict_list import Verdicts
 from mvsim.multi_view.data import Dataset
-from mvsim.papers.midpoint_mixup.over_runs import judge_runs
-from mvsim.papers.midpoint_mixup.over_sweeps import judge_sweep
+from mvsim.papers.on_runs import judge_runs, judge_sweep
 from mvsim.papers.papers import PAPERS, names_a_statement, paper_named, statement_named
 from mvsim.runs.run import Run
 from mvsim.sweeps.runs import SweepRuns, open_sweep
 
-FORMER = ("theorem", "theorems", "result", "results", "claim", "claims")
+FORMER_OPTIONS = ("theorem", "theorems", "result", "results", "claim", "claims")
 """Options that statements are not named by."""
 
 Announce = Callable[[Run, int, int], None]
@@ -33,7 +32,7 @@ Announce = Callable[[Run, int, int], None]
 class Group(NamedTuple):
     """Statements that are judged together, and the settings that they are judged at."""
 
-    judged: Judged
+    procedure: Procedure
     statements: list[Statement]
     settings: list[Any]
 
@@ -86,10 +85,10 @@ class Question:
         return list(dict.fromkeys(f"{paper.name}/{statement.identifier}" for paper, statement in found))
 
     @property
-    def asked(self) -> Asked:
+    def request(self) -> Request:
         """How it is to be judged, defaults filled in."""
         given = {"seeds": self.seeds, "folder": self.folder, "follow": self.follow}
-        return Asked(controls=self.controls, threads=self.threads, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        return Request(controls=self.controls, threads=self.threads, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
     @property
     def answers_beside_runs(self) -> bool:
@@ -99,11 +98,11 @@ class Question:
     @property
     def makes_runs(self) -> bool:
         """Whether runs are made over seeds for a statement."""
-        return not self.runs and any(statement.judged.makes_runs for statement in self.statements)
+        return not self.runs and any(statement.procedure.makes_runs for statement in self.statements)
 
     def check(self) -> None:
         """Raise `UsageError` if nothing is asked, an argument is out of its domain, or one is given that would change nothing."""
-        for name in FORMER:
+        for name in FORMER_OPTIONS:
             if name in self.fields:
                 form = "name statements with their paper, as in midpoint/theorem-4.6; mvsim verify --list has all of them"
                 raise UsageError(f"{name}={echo(self.fields[name])}: is no option; {form}")
@@ -127,7 +126,7 @@ class Question:
             raise UsageError("data: are the points that existing runs were trained on; give the runs, one by one, or leave it out")
 
     def _check_runs(self) -> None:
-        without = [name for name, statement in zip(self.names, self.statements, strict=True) if not statement.judged.makes_runs]
+        without = [name for name, statement in zip(self.names, self.statements, strict=True) if not statement.procedure.makes_runs]
         if without:
             raise UsageError(f"{', '.join(without)}: judged without runs; ask for it by itself")
         folders = [run for run in self.runs if _is_folder(run)]
@@ -144,9 +143,9 @@ class Question:
     @cached_property
     def groups(self) -> list[Group]:
         """Statements that are judged together, with their settings at all sizes; none where runs are given."""
-        groups: dict[Judged, Group] = {}
+        groups: dict[Procedure, Group] = {}
         for statement in () if self.runs else self.statements:
-            known = groups.get(statement.judged)
+            known = groups.get(statement.procedure)
             if known is not None:
                 known.statements.append(statement)
                 continue
@@ -155,22 +154,21 @@ class Question:
             settings = statement.at(sizes, {name: value for name, value in self.fields.items() if name != statement.size})
             if not settings or len({getattr(setting, statement.size) for setting in settings}) < len(settings):
                 raise UsageError(f"{statement.size}={', '.join(map(str, sizes)) or '()'}: give at least one, each {statement.size} once")
-            groups[statement.judged] = Group(statement.judged, [statement], settings)
+            groups[statement.procedure] = Group(statement.procedure, [statement], settings)
         return list(groups.values())
 
-    def sections(self, announce: Announce | None = None, progress: Shown | None = None) -> Iterator[Section]:
+    def sections(self, announce: Announce | None = None, progress: ProgressDisplay | None = None) -> Iterator[Section]:
         """Return the answer section by section; everything that can be checked is checked before the first."""
         self.check()
-        asked = Asked(**{**vars(self.asked), "progress": progress})
-        parts: list[Iterator[Section]] = [group.judged.sections(group.statements, group.settings, asked) for group in self.groups]
+        request = replace(self.request, progress=progress)
+        parts: list[Iterator[Section]] = [group.procedure.sections(group.statements, group.settings, request) for group in self.groups]
         if self._sweep is not None:
             parts.append(judge_sweep(self._sweep, announce))
         elif self.runs:
             begin = None if announce is None else lambda run: announce(run, 0, 0)
-            theorems = [statement.number for statement in self.statements if not statement.step]
-            parts.append(judge_runs(self.runs, theorems, begin, self.data))
+            parts.append(judge_runs(self.runs, self.statements, begin, self.data))
         if self.controls and not self.statements:
-            parts += [controls(asked.folder) for name in PAPERS if (controls := paper_named(name).controls) is not None]
+            parts += [controls(request.folder) for name in PAPERS if (controls := paper_named(name).controls) is not None]
         return (section for part in parts for section in part)
 
     @cached_property
@@ -187,7 +185,7 @@ class Question:
             return words
         sizes = {group.statements[0].size: [int(getattr(setting, group.statements[0].size)) for setting in group.settings] for group in self.groups}
         fields = {name: list(value) if isinstance(value, tuple) else value for name, value in self.fields.items()}
-        return words | {"seeds": self.asked.seeds, "follow": self.asked.follow, "options": fields | sizes}
+        return words | {"seeds": self.request.seeds, "follow": self.request.follow, "options": fields | sizes}
 
 
 def verify(
@@ -199,7 +197,7 @@ def verify(
     folder: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     data: Dataset | None = None,
-    progress: Shown | None = None,
+    progress: ProgressDisplay | None = None,
     **fields: Any,
 ) -> Verdicts:
     """Say whether statements of papers hold, by how much, and over how many seeds.
@@ -215,7 +213,7 @@ def verify(
         Run the negative controls as well: those of the statements that are named, else all on runs.
     follow : bool, optional
         Go on with runs in which something is missing until that is decided, which is the default: to
-        `mvsim.papers.midpoint_mixup.over_runs.FOLLOWED` times the first escapes at most. False leaves them inconclusive.
+        `mvsim.judging.statement.RunJudge.following_limit` times the first escapes at most. False leaves them inconclusive.
     folder : path, optional
         Where runs are made and found again; default mvsim-runs.
     threads : int, optional
@@ -227,7 +225,7 @@ def verify(
         Shows each run that is made, given which of how many it is: `mvsim.progress_on`. Nothing is shown without it.
     **fields
         Options of the statements, the same at each size; a list has one value for each. Of the theorems on runs these are the fields of
-        `mvsim.Parameters`, with one or several ``k``, and ``path`` (`mvsim.papers.midpoint_mixup.paths.path_in_k`).
+        `mvsim.Parameters`, with one or several ``k``, and ``path``, which says what d is at each k.
 
     Returns
     -------

@@ -15,25 +15,11 @@ from mvsim.runs.archive.record import Record, read_record
 
 
 class Answer(Record):
-    """What was asked and what the answer is.
-
-    Attributes
-    ----------
-    version : str
-        Of mvsim.
-    question : dict
-        See `mvsim.papers.question.Question.as_dict`.
-    contents : dict
-        Content hashes of the runs that were judged, by file.
-    exit_code : int
-        Of the command.
-    sections : list of Section
-        The verdicts.
-    """
+    """What was asked and what the answer is."""
 
     version: str
-    question: dict[str, Any]
-    contents: dict[str, str]
+    question: dict[str, Any]  # see `mvsim.papers.question.Question.as_dict`
+    contents: dict[str, str]  # Content hashes of the runs that were judged, by file
     exit_code: ExitCode
     sections: list[Section]
 

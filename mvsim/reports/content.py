@@ -13,7 +13,7 @@ from mvsim.judging.statement import Section, Statement
 from mvsim.judging.verdict import Verdict
 from mvsim.multi_view.parameters import Parameters, assumption_of
 from mvsim.multi_view.parameters.models import NETWORK
-from mvsim.papers.midpoint_mixup.theorems.definition import DRAWS
+from mvsim.papers.on_runs import run_judges
 from mvsim.pictures import run_figure
 from mvsim.pictures.labels import method_name
 from mvsim.pictures.sweep_figure import sweep_figure
@@ -36,56 +36,27 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a page says.
-
-    Attributes
-    ----------
-    title : str
-        What it is about.
-    summary : list of str
-        What came out, in words, a paragraph each.
-    sections : list of Section
-        All verdicts.
-    regime : dict
-        Departures of the parameters from what is assumed, in words, each with the runs that have it; without runs it is common to all.
-    assumption : str
-        What is assumed.
-    figures : list of str
-        SVG elements.
-    tables : list of Table
-        Runs, or cells.
-    provenance : list of Table
-        Where the runs come from.
-    commands : list of str
-        What makes the runs and this report again.
-    draws : int, optional
-        Fresh draws for each class, in the runs of a sweep.
-    statements : sequence of Statement
-        Those that were asked for by name; by default the theorems.
-    strict : bool
-        Whether all steps of the proofs were.
-    code : int, optional
-        Exit code of the answer, if it is given; by default that of the verdicts.
-    """
+    """What a page says."""
 
     title: str
-    summary: list[str]
+    summary: list[str]  # what came out, in words, a paragraph each
     sections: list[Section]
+    # Departures of the parameters from what is assumed, in words, each with the runs that have it; without runs it is common to all
     regime: dict[str, str]
-    assumption: str = NETWORK.assumption
-    figures: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    provenance: list[Table] = field(default_factory=list)
-    commands: list[str] = field(default_factory=list)
-    draws: int | None = None
-    statements: Sequence[Statement] = ()
-    strict: bool = False
-    code: int | None = None
+    assumption: str = NETWORK.assumption  # what is assumed
+    figures: list[str] = field(default_factory=list)  # SVG elements
+    tables: list[Table] = field(default_factory=list)  # Runs, or cells
+    provenance: list[Table] = field(default_factory=list)  # where the runs come from
+    commands: list[str] = field(default_factory=list)  # what makes the runs and this report again
+    draws: int | None = None  # fresh draws for each class, in the runs of a sweep
+    statements: Sequence[Statement] = ()  # Those that were asked for by name; by default the theorems
+    strict: bool = False  # whether all steps of the proofs were
+    code: int | None = None  # Exit code of the answer, if it is given; by default that of the verdicts
 
     @property
     def verdict_draws(self) -> int:
         """Fresh draws for each class of which a verdict asks whether all are right."""
-        return DRAWS
+        return max(judge.draws for judge in run_judges())
 
     @property
     def answer(self) -> str:

@@ -16,7 +16,7 @@ from mvsim.judging.statement import Section
 from mvsim.judging.verdict import Count, Verdict
 from mvsim.papers.midpoint_mixup import over_sweeps as sweeps
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
-from mvsim.papers.midpoint_mixup.over_sweeps import contents_of_sweep
+from mvsim.papers.on_runs import contents_of_sweep
 from mvsim.reports.answer import Answer, read_answer
 from mvsim.runs.archive import read_run, write_run
 from mvsim.sweeps import job

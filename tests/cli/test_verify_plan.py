@@ -18,7 +18,7 @@ def test_runs_that_are_there_are_counted_and_the_others_predicted(mvsim, tmp_pat
     before = sorted(tmp_path.rglob("*"))
     result = mvsim("verify", "midpoint/4.6", "--k", "4", "--seeds", "3", *WORDS, "--runs-dir", "kept", "--dry-run", "--json")
     [row] = json.loads(result.out)
-    assert (result.code, row["theorem"], row["k"], row["runs"], row["there"]) == (0, "4.6", 4, 3, 1)
+    assert (result.code, row["theorem"], row["k"], row["runs"], row["present"]) == (0, "4.6", 4, 3, 1)
     assert row["seconds_left"] == [2 * seconds for seconds in row["seconds"]]
     assert row["memory_bytes"] > 0
     assert sorted(tmp_path.rglob("*")) == before

@@ -8,7 +8,7 @@ from pydantic import Field
 from mvsim.base.errors import StalledError, UsageError
 from mvsim.judging.controls import control_section
 from mvsim.judging.from_seeds import FromSeeds, exponents, judged_over_seeds
-from mvsim.judging.statement import Asked, Control, Paper, Setting, Statement
+from mvsim.judging.statement import Control, Paper, Request, Setting, Statement
 from mvsim.judging.verdict import Verdict
 
 
@@ -65,7 +65,7 @@ def test_trends_are_exponents_of_medians_with_intervals_over_seeds():
 def test_sections_come_size_by_size_then_the_trend_then_the_controls():
     broken = Control("nothing", "it must", lambda box, seed: [Verdict("", "holds", "s")])
     one = statement(lambda box, seed: [Verdict("", "holds", "s", box.width)], controls=(broken,))
-    first, second, trend, controls = one.judged.sections([one], one.at([2, 3], {"width": [1.0, 2.0]}), Asked(seeds=2, controls=True))
+    first, second, trend, controls = one.procedure.sections([one], one.at([2, 3], {"width": [1.0, 2.0]}), Request(seeds=2, controls=True))
     assert [section.title for section in (first, second, trend, controls)] == [
         "Lemma 0, C = 2, 2 seeds",
         "Lemma 0, C = 3, 2 seeds",

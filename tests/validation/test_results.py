@@ -141,6 +141,7 @@ SPOILED = {
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
     "gd_limit": _set("erm", "slope", 2.0),
+    "gradient_costs": _set("rows", 0, "errors", "gradient", 1e-9),
     "linear_in_network": _set("lost", 1),
     "linear_verdicts": _set("rows", 0, "status", 1, "fails"),
     "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),

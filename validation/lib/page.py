@@ -19,7 +19,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Minimum-variance features": ("minimum_variance_views", "minimum_variance_figures"),
     "Beyond the theorems": ("choices", "adversary"),
     "Whether the numbers are right": ("exactness", "flow_accuracy", "flow_literal", "gd_limit", "invariants", "replays"),
-    "What runs cost": ("flow_runs", "performance", "gpu"),
+    "What runs cost": ("flow_runs", "performance", "gradient_costs", "gpu"),
     "The program": ("first_hour", "crash_safety", "sweeps", "fuzz"),
 }  # fmt: skip
 """The studies as a reader wants them: what the theorems do, then whether the numbers are right, then what it costs."""

@@ -21,7 +21,7 @@ from lib.tables import table
 
 import mvsim
 from mvsim.judging.over_seeds import over_seeds
-from mvsim.judging.statement import Asked, Section
+from mvsim.judging.statement import Request, Section
 from mvsim.judging.verdict import BAD
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.papers.midpoint_mixup import judge_run
@@ -106,7 +106,7 @@ def answered(name: str, options: argparse.Namespace) -> dict[str, Any]:
         theorems, p, seeds = QUESTIONS[name]
         for number in theorems:
             followed_side_by_side(number, p, seeds, runs, options.follow)
-        how = Asked(seeds, folder=runs, follow=options.follow)
+        how = Request(seeds, folder=runs, follow=options.follow)
         sections = [section for number in theorems for section in OnRuns(number).sections([], [p], how)]
         asked = command(theorems, p, seeds) + ("" if options.follow else " --no-follow")
     answer = {
@@ -232,9 +232,9 @@ def passage(results: dict[str, Any]) -> str:
     cells = [(r.where, called(r.statement), f"{r.needed:.3g}", r.runs, r.classes, f"**{r.verdict}**") for r in rows]
     text = (
         "A theorem is to hold in a run with probability 1 - O(1/k), which is read as at least 1 - 1/k: the constant 1 is a convention. Established: "
-        "the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k; contradicted: the whole interval lies below. "
-        "Undecided runs count as runs in which it does not hold; inconclusive: the verdict would be another one if they counted as runs in which it "
-        "holds.\n\n"
+        "the whole interval of that probability lies there; consistent: the interval contains 1 - 1/k, and the fraction of runs is "
+        "no less; contradicted: the whole interval lies below. Undecided runs count as runs in which it does not hold; inconclusive: the fraction is "
+        "less than 1 - 1/k and the interval contains it, or the verdict would be another one if undecided runs counted as runs in which it holds.\n\n"
     )
     text += table(["k, r0", "statement", "needed (1 - 1/k)", "runs in which it holds, 95 % interval", "classes of all runs", "verdict"], cells)
     if counts := results.get(AT_LATER, {}).get("classes"):

@@ -44,28 +44,42 @@ class LossSum(WholeSum, Protocol):
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the sum as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, F).
 
-        It serves until another one is asked for.
+        Where a class has fewer, -1 stands in their place: correlations there are ignored, and the gradient is 0. The function serves until another
+        one is asked for.
         """
 
 
 def neuron_sum(whole: WholeSum, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
     """Return what `LossSum.of_neurons` describes, by evaluating all neurons."""
-    place = np.arange(len(c))[:, None], neurons
+    y, e = np.nonzero(neurons >= 0)
+    r = neurons[y, e]
 
     def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
-        everywhere = c.copy()
-        everywhere[place] = moving
+        everywhere, by_moving = c.copy(), np.zeros_like(moving)
+        everywhere[y, r] = moving[y, e]
         loss, gradient = whole.loss_and_gradient(everywhere)
-        return loss, gradient[place]
+        by_moving[y, e] = gradient[y, r]
+        return loss, by_moving
 
     return loss_and_gradient
 
 
 def without_neurons(c: np.ndarray, neurons: np.ndarray) -> np.ndarray:
     """Return c (k, m, F) with some neurons (k, E) of each class at 0, where they add nothing to the outputs."""
-    others = c.copy()
-    others[np.arange(len(c))[:, None], neurons] = 0.0
+    others, (y, e) = c.copy(), np.nonzero(neurons >= 0)
+    others[y, neurons[y, e]] = 0.0
     return others
+
+
+def ignoring_absent(of_all: NeuronSum, neurons: np.ndarray) -> NeuronSum:
+    """Return a sum as a function of neurons (k, E) with 0 for correlations and gradient where -1 stands."""
+    present = (neurons >= 0)[:, :, None]
+
+    def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, gradient = of_all(np.where(present, moving, 0.0))
+        return loss, np.where(present, gradient, 0.0)
+
+    return loss_and_gradient
 
 
 class GenericSum:
@@ -110,4 +124,5 @@ class GenericSum:
         if few is None:
             return neuron_sum(self, c, neurons)
         others = self._kernel.evaluate(without_neurons(c, neurons), self._points)
-        return GenericSum(few, self._points, self._pointwise, [others.outputs(batch) for batch in others.batches()]).loss_and_gradient
+        beside = GenericSum(few, self._points, self._pointwise, [others.outputs(batch) for batch in others.batches()])
+        return ignoring_absent(beside.loss_and_gradient, neurons)

@@ -189,12 +189,13 @@ class Objective(ABC):
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
         """Return the loss as a function of some neurons (k, E) of each class, none twice, while the others are those of c (k, m, k, V).
 
-        It takes correlations (k, E, k V) of these neurons and returns the loss and its gradient by them. It serves until another one is asked for.
+        It takes correlations (k, E, k V) of these neurons and returns the loss and its gradient by them. Where a class has fewer, -1 stands in their
+        place: correlations there are ignored, and the gradient is 0. It serves until another one is asked for.
         """
-        c = self._ready(c)
+        c, (y, e) = self._ready(c), np.nonzero(neurons >= 0)
         with evaluating():
             sums = [(weight, self.kernel.of_neurons(c, neurons, points, self.pointwise)) for weight, points in self.points]
-            others = self._penalty(c) - self._penalty(c[np.arange(c.shape[0])[:, None], neurons])
+            others = self._penalty(c) - self._penalty(c[y, neurons[y, e]])
 
         def loss_and_gradient(moving: np.ndarray) -> tuple[float, np.ndarray]:
             loss, gradient = 0.0, np.zeros_like(moving)
@@ -204,8 +205,8 @@ class Objective(ABC):
                     loss += weight * value
                     gradient += weight * slope
                 if self.weight_decay:
-                    loss += others + self._penalty(moving)
-                    gradient += self.weight_decay * moving
+                    loss += others + self._penalty(moving[y, e])
+                    gradient[y, e] += self.weight_decay * moving[y, e]
             check_finite("the loss and its gradient are", moving, gradient, number=loss)
             return loss, gradient
 

@@ -49,18 +49,10 @@ FEW_POINTS = 10
 
 
 class Premise(NamedTuple):
-    """Something that a proof uses, and how a run stands to it.
+    """Something that a proof uses, and how a run stands to it."""
 
-    Attributes
-    ----------
-    deviation : Deviation
-        Its name, its value in the run, what is assumed, and both in words.
-    holds : bool
-        Whether it holds, with the conventions of this module for "much less".
-    """
-
-    deviation: Deviation
-    holds: bool
+    deviation: Deviation  # its name, its value in the run, what is assumed, and both in words
+    holds: bool  # whether it holds, with the conventions of this module for "much less"
 
 
 def premises(evidence: Evidence) -> list[Premise]:
@@ -78,7 +70,10 @@ def premises(evidence: Evidence) -> list[Premise]:
     ``eta``        eta lambda_max << 2: gradient descent follows its flow (not of a flow, which has eta = 0)
     =============  ==================================================================================================================
     """
-    of_descent = [_of_step_size(evidence)] if evidence.run.provenance["integrator"].get("learning_rate") else []
+    of_descent = []
+    if step := evidence.run.provenance["integrator"].get("learning_rate"):
+        turning = float(step) * float(evidence.sharpness[np.isfinite(evidence.sharpness)].max(initial=0.0))
+        of_descent = [_premise("eta", f"{turning:.3g}", "<< 2", f"eta lambda_max reaches {turning:.3g} instead of << 2", turning <= 2.0 * SMALL)]
     if evidence.parameters.model != NETWORK.name:  # a linear model has neither noise nor a threshold
         return of_descent
     p, loud = evidence.parameters, noise(evidence)
@@ -98,12 +93,6 @@ def noise(evidence: Evidence) -> np.ndarray:
     """Return (T,): V Q delta4 max c / rho, above 1 where a patch of noise can be in the linear part of the activation."""
     p, largest = evidence.parameters, np.maximum(evidence.max_correlation.max(axis=(1, 2)), evidence.off_diagonal_max.max(axis=1))
     return np.asarray(p.V * p.Q * p.delta4 * largest / p.rho)
-
-
-def _of_step_size(evidence: Evidence) -> Premise:
-    sharpness = evidence.sharpness
-    largest = float(evidence.run.provenance["integrator"]["learning_rate"]) * float(sharpness[np.isfinite(sharpness)].max(initial=0.0))
-    return _premise("eta", f"{largest:.3g}", "<< 2", f"eta lambda_max reaches {largest:.3g} instead of << 2", largest <= 2.0 * SMALL)
 
 
 def _premise(name: str, value: str, assumed: str, statement: str, holds: bool) -> Premise:

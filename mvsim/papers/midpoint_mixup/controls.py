@@ -32,9 +32,7 @@ TIMES = ("snapshot_time", "final_time", "escape_time", "entry_time")
 
 DECADES, MOST_STEPS = (5, 20), 20_000
 """Powers of ten between which controls are followed until their check has decided, and the steps after which they are given up: then the check has
-not responded. Where labels say nothing, training accuracy still changes at t = 10^13, and has to stay for
-`mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE` times as long."""
-
+not responded."""
 
 CONTROL_PARAMETERS = {"k": 4, "d": 2000}
 """Both theorems hold there, so a check that does not pass has its own reason, and runs are short."""
@@ -58,11 +56,7 @@ def _trained(theorem: str, method: str, **options: Any) -> Callable[..., list[Ve
 
 
 def _followed(
-    theorem: str,
-    method: str,
-    change: Callable[[Parameters], Parameters] = lambda p: p,
-    relabelled: bool = False,
-    **options: Any,
+    theorem: str, method: str, change: Callable[[Parameters], Parameters] = lambda p: p, relabelled: bool = False, **options: Any
 ) -> Callable[..., list[Verdict]]:
     """Judge a run with changed parameters, options or labels by a theorem, ten times later each time, until it is decided."""
 

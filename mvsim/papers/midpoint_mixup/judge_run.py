@@ -26,7 +26,7 @@ from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import gradient_flow
 from mvsim.papers.midpoint_mixup.run_checks.origin import origin
 from mvsim.papers.midpoint_mixup.run_checks.records import records
 from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
-from mvsim.papers.midpoint_mixup.section_3.premises import check_two_views
+from mvsim.papers.midpoint_mixup.section_3.sample import check_two_views
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned, classes_told, definition_4_5, learned_features
 from mvsim.papers.midpoint_mixup.theorems.permanence import not_for_long, permanence
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
@@ -156,13 +156,9 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[V
     """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, predicted)
     if soon:
-        parts = [_ending(v, soon) if v.status == "holds" and v.part == "features" else v for v in parts]
+        undone = [v for v in parts if v.status == "holds" and v.part == "features"]
+        parts = [replace(v, detail=f"{v.detail}{SOON}{soon}", brief=v.detail, soon=soon) if v in undone else v for v in parts]
     return [*parts, *predicted]
-
-
-def _ending(verdict: Verdict, soon: str) -> Verdict:
-    """Return the verdict with what may end it, which a short line leaves to the headline."""
-    return replace(verdict, detail=f"{verdict.detail}{SOON}{soon}", brief=verdict.detail, soon=soon)
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:

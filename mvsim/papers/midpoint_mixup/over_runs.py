@@ -15,12 +15,12 @@ from pydantic import Field
 
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import MvsimError, UsageError
-from mvsim.base.inputs import check_threads
+from mvsim.base.inputs import check_threads, make_folder
 from mvsim.flow import LAST_TIME
 from mvsim.judging.controls import control_section
 from mvsim.judging.over_seeds import over_seeds
 from mvsim.judging.over_sizes import over_sizes
-from mvsim.judging.statement import Asked, Section, Statement
+from mvsim.judging.statement import Request, Section, Statement
 from mvsim.judging.verdict import Verdict
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
@@ -35,9 +35,8 @@ from mvsim.runs.simulation.progress import Progress
 from mvsim.runs.simulation.run_cache import run_name, try_kept_run
 from mvsim.sweeps.identity import refuse_repeated
 
-FOLLOWED = PATIENCE**2
-"""Factor of time, beyond the first escape in every class, to which a run is followed in which something is missing. Each change on the way begins
-the wait of `mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE` anew; there may be so many that no later time decides."""
+FOLLOWING_LIMIT = PATIENCE**2
+"""Factor of time, beyond the first escape in every class, to which a run is followed in which something is missing."""
 
 
 class RunSetting(Parameters):
@@ -55,42 +54,43 @@ def parameters_on_path(path: str = "default", **fields: Any) -> Parameters:
 
 @dataclass(frozen=True)
 class OnRuns:
-    """Judge a theorem and the steps of its proof on runs over seeds, making those that are missing.
-
-    Attributes
-    ----------
-    theorem : str
-        Its number.
-    """
+    """Judge a theorem and the steps of its proof on runs over seeds, making those that are missing."""
 
     theorem: str
     makes_runs: ClassVar[bool] = True
 
-    def sections(self, statements: Sequence[Statement], settings: Sequence[Parameters], asked: Asked) -> Iterator[Section]:
+    @property
+    def method(self) -> str:
+        """Training loss of the runs."""
+        return THEOREMS[self.theorem].method
+
+    def sections(self, statements: Sequence[Statement], settings: Sequence[Parameters], request: Request) -> Iterator[Section]:
         """Yield the verdicts over seeds at each k, then the trend in k, then the controls.
 
         With ``follow``, a run in which something is missing is gone on with, ten times as long each time, until it is decided, but not beyond
-        `FOLLOWED` times the first escapes: then it stays inconclusive.
+        `FOLLOWING_LIMIT` times the first escapes: then it stays inconclusive.
         """
-        check_threads(asked.threads)  # before runs that are all there make it pass unseen
+        check_threads(request.threads)  # before runs that are all there make it pass unseen
         name, by_k, missing = f"Theorem {self.theorem}", dict[int, list[Judgement]](), dict[int, int]()
-        make_folder(asked.folder)
+        make_folder(request.folder)
         for p in settings:
-            present = self.runs_present(p, asked)
-            by_k[p.k], stopped = judgements_over_seeds(self.theorem, p, asked.seeds, asked.folder, asked.threads, asked.progress, asked.follow)
+            present = self.runs_present(p, request)
+            by_k[p.k], stopped = judgements_over_seeds(
+                self.theorem, p, request.seeds, request.folder, request.threads, request.progress, request.follow
+            )
             missing[p.k] = len(stopped)
-            title, place = f"{name}, k = {p.k}, {asked.seeds} seeds", f"at k = {p.k}"
-            origin = f"{present} runs found in {asked.folder}, {asked.seeds - present} made"
+            title, place = f"{name}, k = {p.k}, {request.seeds} seeds", f"at k = {p.k}"
+            origin = f"{present} runs found in {request.folder}, {request.seeds - present} made"
             yield section_over_seeds(self.theorem, p.k, by_k[p.k], stopped, title, place, "; ".join([origin, *stopped]))
         if len(by_k) > 1 and any(by_k.values()):
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
-        if asked.controls:
+        if request.controls:
             controls = [control for statement in statements for control in statement.controls]
-            yield control_section(name, controls, KeptRuns(Parameters(**CONTROL_PARAMETERS), asked.folder))
+            yield control_section(name, controls, KeptRuns(Parameters(**CONTROL_PARAMETERS), request.folder))
 
-    def runs_present(self, p: Parameters, asked: Asked) -> int:
+    def runs_present(self, p: Parameters, request: Request) -> int:
         """Return how many of the runs that the theorem is judged on are in the folder."""
-        return sum((asked.folder / run_name(p, THEOREMS[self.theorem].method, seed, {})).exists() for seed in range(asked.seeds))
+        return sum((request.folder / run_name(p, self.method, seed, {})).exists() for seed in range(request.seeds))
 
 
 def section_over_seeds(theorem: str, k: int, judgements: Sequence[Judgement], stopped: Sequence[str], title: str, place: str, origin: str) -> Section:
@@ -115,7 +115,11 @@ def judge_runs(
     data: Dataset | None = None,
 ) -> Iterator[Section]:
     """Judge existing runs, by the theorem about their training loss or by those that are named; all are looked at before the first is judged."""
-    opened = [run if isinstance(run, Run) else open_run(_path(run)) for run in runs]
+    runs = list(runs)
+    for run in runs:
+        if not isinstance(run, (Run, str, os.PathLike)):
+            raise UsageError(f"runs: {echo(run)} is neither a run nor the name of its file")
+    opened = [run if isinstance(run, Run) else open_run(run) for run in runs]
     refuse_repeated(opened)
     for run in opened:
         check_complete(run)
@@ -144,12 +148,6 @@ def _check_points(run: Run, data: Dataset | None) -> None:
         raise UsageError(f"data: {name} was trained on the points that its parameters and seed determine, not on given ones; leave out data")
     if data is not None and data.digest() != trained_on:
         raise UsageError(f"data: {name} was trained on other points; give those that it was trained on")
-
-
-def _path(run: Any) -> str | os.PathLike[str]:
-    if not isinstance(run, (str, os.PathLike)):
-        raise UsageError(f"runs: {echo(run)} is neither a run nor the name of its file")
-    return run
 
 
 def judgements_over_seeds(
@@ -197,15 +195,7 @@ def followed_run(
 
 
 def _farthest(run: Run) -> float:
-    """Return the time to which a run is followed at most: `FOLLOWED` times where the last class had, or is predicted to have, its first escape."""
+    """Return the latest end of a run: `FOLLOWING_LIMIT` times when the last class had, or is predicted to have, its first escape."""
     evidence = Evidence(run)
     first = np.where(np.isfinite(evidence.entry_time), evidence.entry_time, evidence.predicted_entry_time).min(axis=1)
-    return min(FOLLOWED * float(first[np.isfinite(first)].max(initial=1.0)), LAST_TIME)
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder for runs and answers if it is not there, or raise `UsageError`."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"folder={path_text(folder)}: cannot be created ({error.strerror}); choose another") from None
+    return min(FOLLOWING_LIMIT * float(first[np.isfinite(first)].max(initial=1.0)), LAST_TIME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from mvsim.judging.verdict import Verdict, not_applicable
 from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge, theorem_about
 from mvsim.papers.midpoint_mixup.over_runs import over_k, section_over_seeds
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
-from mvsim.runs.archive import read_provenance
 from mvsim.runs.run import Run, open_run
 from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.folder import Standing
@@ -106,14 +105,3 @@ def _key(cell: Cell, without: set[str]) -> str:
     return ", ".join(
         f"{name}={value if isinstance(value, str) else canonical_text(value)}" for name, value in cell.swept.items() if name not in without
     )
-
-
-def contents_of(runs: Iterable[Run]) -> dict[str, str]:
-    """Return the content hashes of runs as they were read, by file."""
-    return {str(run.path): run.provenance["sha256"] for run in runs}
-
-
-def contents_of_sweep(runs: SweepRuns) -> dict[str, str]:
-    """Return the content hashes of the runs of a sweep that are judged, by file."""
-    files = [runs.folder.path_of(cell) for cell, standing in cells_to_judge(runs) if standing.state == "done"]
-    return {str(file): read_provenance(file)["sha256"] for file in files}

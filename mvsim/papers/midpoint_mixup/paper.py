@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mvsim.judging.controls import judged_control
 from mvsim.judging.from_seeds import FromSeeds
-from mvsim.judging.statement import Control, Paper, Section, Statement
+from mvsim.judging.statement import Control, Paper, RunJudge, Section, Statement
 from mvsim.judging.verdict import Verdict
 from mvsim.multi_view.parameters import Parameters
 from mvsim.papers.midpoint_mixup.calculations.calculations import CALCULATIONS
@@ -17,12 +17,12 @@ from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import GAUSSIAN_MA
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.controls import CONTROL_PARAMETERS, CONTROLS, KeptRuns
 from mvsim.papers.midpoint_mixup.figures import FIGURES
-from mvsim.papers.midpoint_mixup.over_runs import OnRuns, RunSetting, parameters_on_path
+from mvsim.papers.midpoint_mixup.over_runs import FOLLOWING_LIMIT, OnRuns, RunSetting, judge_runs, parameters_on_path
+from mvsim.papers.midpoint_mixup.over_sweeps import cells_to_judge, judge_sweep
+from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import COARSEST
 from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3, regime_of
 from mvsim.papers.midpoint_mixup.steps import Step
-
-SEEDS = 20
-"""Runs of each theorem at each k."""
+from mvsim.papers.midpoint_mixup.theorems.definition import DRAWS
 
 
 def _on_runs(kind: str, number: str, says: str, theorem: str, step: bool = True, about: str = "", controls: tuple[Control, ...] = ()) -> Statement:
@@ -83,4 +83,5 @@ PAPER = Paper(
     ),
     figures=FIGURES,
     controls=run_controls,
+    on_runs=RunJudge(judge_runs, judge_sweep, cells_to_judge, FOLLOWING_LIMIT, DRAWS, COARSEST),
 )  # fmt: skip

@@ -5,36 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.multi_view.parameters.defaults import dimension
 from mvsim.multi_view.parameters.model import Parameters
 
+NAMED_PATHS: dict[str, Callable[..., Parameters]] = {"literal": Parameters.literal, "default": Parameters}
+"""By the word that `mvsim verify --path` takes; with the default d may be given besides."""
 
-class NamedPath(NamedTuple):
-    """A path with a name.
-
-    Attributes
-    ----------
-    make : callable
-        k and other fields -> `Parameters`.
-    meaning : str
-        Which d it has.
-    takes_d : bool
-        Whether d may be given besides.
-    """
-
-    make: Callable[..., Parameters]
-    meaning: str
-    takes_d: bool = False
-
-
-NAMED_PATHS = {"literal": NamedPath(Parameters.literal, "d = k^20"), "default": NamedPath(Parameters, "the d of parameters", takes_d=True)}
-"""By the word that `mvsim verify --path` takes."""
-
-PATHS = "; ".join([*(f"{name} ({path.meaning})" for name, path in NAMED_PATHS.items()), "r0=C*k^-P with numbers C > 0 and P, as r0=0.5*k^-0.3"])
+PATHS = "literal (d = k^20); default (the d of parameters); r0=C*k^-P with numbers C > 0 and P, as r0=0.5*k^-0.3"
 """All paths, in words."""
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
@@ -57,9 +38,9 @@ def path_in_k(text: str) -> Callable[..., Parameters]:
         raise UsageError(f"path={echo(text)}: must be {PATHS}")
 
     def at(k: int, **fields: Any) -> Parameters:
-        if "d" in fields and not (named and named.takes_d):
+        if "d" in fields and text != "default":
             raise UsageError(f"path={text}, d={echo(fields['d'])}: the path says what d is; give only one of them")
-        return named.make(k=k, **fields) if named else _at_r0(text, power, Parameters(k=k, **fields))
+        return named(k=k, **fields) if named else _at_r0(text, power, Parameters(k=k, **fields))
 
     return at
 

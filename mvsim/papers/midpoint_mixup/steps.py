@@ -10,28 +10,15 @@ from mvsim.judging.verdict import Verdict
 
 
 class Step(NamedTuple):
-    """A step of the proofs, or a part of one.
+    """A step of the proofs, or a part of one."""
 
-    Attributes
-    ----------
-    kind, number : str
-        As the paper has them: "claim", "B.26".
-    check : callable
-        Evidence, or whatever its registry gives it -> Verdict; its docstring has the formula.
-    part : str
-        Which part of it is checked; empty for all of it.
-    erm, mixing : bool
-        Whether it speaks of losses of single points, and of losses of mixed points.
-    decides : bool
-        Whether it has no hidden constant, so that it holds or is contradicted at one k; the others report the constant of an asymptotic statement.
-    """
-
-    kind: Kind
+    kind: Kind  # as the paper has them: "claim", "B.26"
     number: str
-    check: Callable[..., Verdict]
-    part: str = ""
-    erm: bool = False
+    check: Callable[..., Verdict]  # Evidence, or whatever its registry gives it -> Verdict; its docstring has the formula
+    part: str = ""  # which part of it is checked; empty for all of it
+    erm: bool = False  # whether it speaks of losses of single points, and of losses of mixed points
     mixing: bool = False
+    # whether it has no hidden constant, so that it holds or is contradicted at one k; the others report the constant of an asymptotic statement
     decides: bool = False
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from mvsim.judging.controls import control_section
 from mvsim.judging.from_seeds import FromSeeds
-from mvsim.judging.statement import Asked, Control, Section, Setting, Statement
+from mvsim.judging.statement import Control, Request, Section, Setting, Statement
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.minimum_variance.counterexamples import (
     CE1,
@@ -63,7 +63,7 @@ class Once:
     judge: Callable[[Any], list[Verdict]]
     makes_runs: ClassVar[bool] = False
 
-    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], asked: Asked) -> Iterator[Section]:
+    def sections(self, statements: Sequence[Statement], settings: Sequence[Any], request: Request) -> Iterator[Section]:
         """Yield the verdicts at each setting, and the controls at the first."""
         for statement in statements:
             for setting in settings:
@@ -73,7 +73,7 @@ class Once:
                     for one in self.judge(setting)
                 ]
                 yield Section(f"{statement.name}, {statement.size} = {n}", named, f"at {statement.size} = {n}", stated=True)
-            if asked.controls and statement.controls:
+            if request.controls and statement.controls:
                 yield control_section(statement.name, statement.controls, settings[0])
 
 

@@ -2,7 +2,7 @@
 
 The recorder, the file of a run and its resumption follow this table: a new variable needs one entry here, and a new number of the format
 (`mvsim.runs.archive.schema.FORMAT`), because files without it are not read. `mvsim verify` measures it again of saved states; what a state alone does
-not tell, as the number of evaluations, is listed in `mvsim.papers.midpoint_mixup.run_checks.records.NOT_OF_THE_STATE`.
+not tell, as the number of evaluations, is listed beside the checks of records.
 """
 
 from __future__ import annotations

@@ -109,7 +109,13 @@ def test_sums_are_those_of_the_oracle(entry, noise, name, alpha, points, loss):
     assert_close(tested.hessian_vector_product(c, v, POINTS[points], LOSSES[loss]()), product, HESSIAN_ROUNDOFF)
 
 
-NEURONS = {"none": np.zeros((3, 0), int), "one": np.array([[1], [0], [1]]), "all": np.array([[1, 0], [0, 1], [1, 0]])}
+NEURONS = {
+    "none": np.zeros((3, 0), int),
+    "one": np.array([[1], [0], [1]]),
+    "all": np.array([[1, 0], [0, 1], [1, 0]]),
+    "of two classes": np.array([[1, -1], [-1, -1], [1, 0]]),
+    "of one class": np.array([[-1, -1], [1, -1], [-1, -1]]),
+}
 """Of each class, for `SIZES`."""
 
 
@@ -120,15 +126,17 @@ NEURONS = {"none": np.zeros((3, 0), int), "one": np.array([[1], [0], [1]]), "all
 def test_the_sum_as_a_function_of_some_neurons_is_that_of_all(entry, noise, name, alpha, points, loss, neurons):
     _, _, c, v = problem(noise)
     tested, which, arguments = kernel(entry, noise, name, alpha), NEURONS[neurons], (POINTS[points], LOSSES[loss]())
-    place = np.arange(3)[:, None], which
+    place, present = (np.arange(3)[:, None], which), which >= 0
+    classes, slots = np.nonzero(present)
     of_neurons = tested.of_neurons(c, which, *arguments)
     for moved in (c, c + v):
         everywhere = c.copy()
-        everywhere[place] = moved[place]
+        everywhere[classes, which[classes, slots]] = moved[classes, which[classes, slots]]
         value, gradient = tested.loss_and_gradient(everywhere, *arguments)
         found = of_neurons(moved.reshape(3, 2, -1)[place])
         assert_close(found[0], value, ROUNDOFF)
-        assert_close(found[1], gradient.reshape(3, 2, -1)[place], ROUNDOFF, scale=np.abs(gradient).max())
+        expected = np.where(present[:, :, None], gradient.reshape(3, 2, -1)[place], 0.0)
+        assert_close(found[1], expected, ROUNDOFF, scale=np.abs(gradient).max())
 
 
 @looping("points", POINTS)

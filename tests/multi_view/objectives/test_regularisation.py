@@ -67,13 +67,15 @@ def test_second_derivatives_and_single_neurons(method):
     difference = (objective.gradient(c + STEP * v) - objective.gradient(c - STEP * v)) / (2 * STEP)
     assert_close(objective.hessian_vector_product(c, v), difference, 1e-6)
     neurons = np.arange(problem.parameters.k)[:, None] % problem.parameters.m
-    place = (np.arange(problem.parameters.k)[:, None], neurons)
-    moved = c.copy()
-    moved[place] = 0.5 * v[place]
-    loss, gradient = objective.of_neurons(c, neurons)(moved[place].reshape(*neurons.shape, -1))
+    neurons[0] = -1  # the first class has none
+    y, r = np.arange(1, problem.parameters.k), neurons[1:, 0]
+    moved, moving = c.copy(), v.reshape(*v.shape[:2], -1)[:, :1].copy()
+    moved[y, r] = moving[y, 0].reshape(moved[y, r].shape)
+    loss, gradient = objective.of_neurons(c, neurons)(moving)
     whole = objective.loss_and_gradient(moved)
     assert_close(loss, whole[0], ROUNDOFF)
-    assert_close(gradient.reshape(whole[1][place].shape), whole[1][place], ROUNDOFF)
+    assert_close(gradient[1:, 0].reshape(whole[1][y, r].shape), whole[1][y, r], ROUNDOFF)
+    assert not gradient[0].any()
 
 
 def test_smoothing_of_any_loss_is_the_loss_of_smoothed_labels():

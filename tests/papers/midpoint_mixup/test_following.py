@@ -26,7 +26,7 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
     monkeypatch.setattr(module, "try_kept_run", kept)
     monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, undecided))
     judgements, stopped = module.judgements_over_seeds("4.6", erm.parameters, 1, tmp_path, follow=follow)
-    limit = module.FOLLOWED * Evidence(erm).entry_time.min(axis=1).max()
+    limit = module.FOLLOWING_LIMIT * Evidence(erm).entry_time.min(axis=1).max()
     assert (len(judgements), stopped) == (1, [])
     if follow:
         assert ends[-1] >= limit > ends[-2]
@@ -37,7 +37,7 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
 def test_where_a_class_has_no_escape_the_predicted_one_counts(erm):
     escapes = erm.dataset["entry_time"].copy(data=erm.dataset["entry_time"].values * float("nan"))
     predicted = Evidence(erm).predicted_entry_time.min(axis=1).max()
-    assert module._farthest(Run(erm.dataset.assign(entry_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWED * predicted)
+    assert module._farthest(Run(erm.dataset.assign(entry_time=escapes), erm.provenance)) == pytest.approx(module.FOLLOWING_LIMIT * predicted)
 
 
 @pytest.mark.parametrize(

@@ -21,28 +21,17 @@ from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import (
 SIGMA = 0.25
 
 
-@pytest.mark.parametrize("m", [2, 3, 10, 100])
+@pytest.mark.parametrize("m", [1, 2, 3, 10, 100])
 def test_they_hold(m):
+    """At m = 1 both sides of A.1 are 0, which quadrature tells and draws could not; nothing is divided by 0."""
     p = mvsim.Parameters(k=3, m=m, d=16)
     verdicts = gaussian_maxima(p)
-    assert [verdict.status for verdict in verdicts] == [
-        "established",
-        "established",
-        "measured" if m > 2 else "not applicable",
-        "established",
-        "established",
-    ]
+    assert [verdict.status for verdict in verdicts] == ["established"] * 2 + ["measured" if m > 2 else "not applicable"] + ["established"] * 2
+    assert (verdicts[2].measured is None) == (m <= 2)
     assert [verdict.name[-3:] for verdict in verdicts] == ["A.1", "A.2", "A.3", "A.4", "A.5"]
     assert verdicts == gaussian_maxima(p)
     assert verdicts != gaussian_maxima(p, seed=1)
     assert verdicts[0].measured == pytest.approx(expected_maximum(m), abs=0.03)
-
-
-def test_one_neuron():
-    """At m = 1 both sides of A.1 are 0, which quadrature tells and draws could not; nothing is divided by 0."""
-    verdicts = gaussian_maxima(mvsim.Parameters(k=3, m=1))
-    assert [verdict.status for verdict in verdicts] == ["established", "established", "not applicable", "established", "established"]
-    assert verdicts[2].measured is None
 
 
 def test_draws_are_maxima_of_independent_gaussians():
@@ -52,9 +41,9 @@ def test_draws_are_maxima_of_independent_gaussians():
         assert (draws <= x).mean() == pytest.approx(below, abs=4.0 * math.sqrt(below * (1.0 - below) / 20_000))
 
 
-@pytest.mark.parametrize(("m", "value"), [(1, 0.0), (2, 1 / math.sqrt(math.pi)), (3, 1.5 / math.sqrt(math.pi))])
-def test_expected_maxima_that_are_known(m, value):
-    assert expected_maximum(m) == pytest.approx(value, abs=1e-9)
+def test_expected_maxima_that_are_known():
+    for m, value in ((1, 0.0), (2, 1 / math.sqrt(math.pi)), (3, 1.5 / math.sqrt(math.pi))):
+        assert expected_maximum(m) == pytest.approx(value, abs=1e-9), m
 
 
 @pytest.mark.parametrize("m", [2, 50])

@@ -25,12 +25,10 @@ def test_words():
     assert path_in_k("default")(6, d=777).d == 777
 
 
-@pytest.mark.parametrize(
-    "text", ["", "literally", "r0", "r0=", "r0=0.3*k", "r0=k^-1", "r0=0.3*k^", "r0=-1", "r0=nan", "d=5", "r0=0.3*k^-0.3;", 3, None]
-)
-def test_other_texts_are_one_line(text):
-    with pytest.raises(UsageError, match=r"path=.*must be literal"):
-        path_in_k(text)
+def test_other_texts_are_one_line_with_the_paths_that_there_are():
+    for text in ("", "square", "r0", "r0=", "r0=0.3*k", "r0=k^-1", "r0=0.3*k^", "r0=-1", "r0=nan", "d=5", "r0=0.3*k^-0.3;", 3, None):
+        with pytest.raises(UsageError, match=r"path=.*must be literal .*; default .*; r0="):
+            path_in_k(text)
 
 
 def test_d_is_given_once():
@@ -39,10 +37,10 @@ def test_d_is_given_once():
             path_in_k(text)(4, d=5000)
 
 
-@pytest.mark.parametrize("text", ["r0=0", "r0=1e-200", "r0=1*k^-400", "r0=1*k^999"])
-def test_r0_beyond_what_d_can_be_is_refused(text):
-    with pytest.raises(UsageError, match=r"r0 = .* at k = 10"):
-        path_in_k(text)(10)
+def test_r0_beyond_what_d_can_be_is_refused():
+    for text in ("r0=0", "r0=1e-200", "r0=1*k^-400", "r0=1*k^999"):
+        with pytest.raises(UsageError, match=r"r0 = .* at k = 10"):
+            path_in_k(text)(10)
 
 
 def test_r0_beyond_that_of_the_least_d_is_refused():
@@ -50,11 +48,6 @@ def test_r0_beyond_that_of_the_least_d_is_refused():
     with pytest.raises(UsageError, match=rf"path=r0=1e5: r0 = 1e\+05 at k = 3; must be at most {largest:.4g}, where d = V k = 6"):
         path_in_k("r0=1e5")(3)
     assert path_in_k(f"r0={0.999 * largest:.6g}")(3).d >= 6
-
-
-def test_a_word_that_is_no_path_is_answered_with_those_that_are():
-    with pytest.raises(UsageError, match=r"must be literal .*; default .*; r0="):
-        path_in_k("square")
 
 
 def test_only_a_falling_r0_is_a_path_of_the_theorems():

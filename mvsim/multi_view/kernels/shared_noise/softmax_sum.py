@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
+from mvsim.multi_view.kernels.shared_noise.few_neurons import FewNeurons
 from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
 from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
 from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
-from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, neuron_sum, without_neurons
+from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, ignoring_absent, neuron_sum, without_neurons
 
 
 class SoftmaxSum:
@@ -88,8 +89,15 @@ class SoftmaxSum:
             sums.values(y0, y1, columns, values)
 
         self._neurons.run(forward)
+        if self._pairs.plan.symmetric:
+            few = self._few_neurons.beside(values, neurons)
+            return lambda moving: few(moving) or by_all(moving)
         beside = self.in_one_call.beside(values, neurons.shape[1])
-        return lambda moving: beside(moving) or by_all(moving)
+        return ignoring_absent(lambda moving: beside(moving) or by_all(moving), neurons)
+
+    @cached_property
+    def _few_neurons(self) -> FewNeurons:
+        return FewNeurons(self._layout, self._pairs.plan, self._neurons, self._pairs.targets)
 
     @cached_property
     def _values_of_others(self) -> Values:

@@ -60,8 +60,10 @@ def expected_maximum(m: int) -> float:
 
 def expectation(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
     """A.1: E max_i X_i <= sigma sqrt(2 log m)."""
+    from scipy.special import ndtri
+
     bound = math.sqrt(2.0 * math.log(m))
-    mean, half = float(maxima.mean()) / sigma, _quantile() * float(maxima.std(ddof=1)) / sigma / math.sqrt(len(maxima))
+    mean, half = float(maxima.mean()) / sigma, float(ndtri(0.5 + CONFIDENCE / 2.0)) * float(maxima.std(ddof=1)) / sigma / math.sqrt(len(maxima))
     detail = f"95% interval [{mean - half:.4g}, {mean + half:.4g}], by quadrature {expected_maximum(m):.6g}; m = {m}"
     if m == 1:  # an equality, 0 <= 0, which no number of draws can tell
         mean = low = high = round(expected_maximum(1), 12)
@@ -93,10 +95,8 @@ def lower_quantile(maxima: np.ndarray, m: int, sigma: float) -> Verdict:
         argument = m / math.log(1.0 / delta)
         if argument > 1.0:
             constants.append((float(np.quantile(maxima, delta)) / sigma / math.sqrt(math.log(argument)), delta))
-    name, statement = (
-        "Proposition A.3",
-        "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below, by a positive constant",
-    )
+    name = "Proposition A.3"
+    statement = "the delta-quantile of max_i X_i / (sigma sqrt(log(m / log(1 / delta)))) is bounded from below, by a positive constant"
     if not constants:
         return constant(name, statement, None, above=True, detail=f"m = {m} is less than log(1 / delta) for all delta")
     least, delta_of_least = min(constants)
@@ -146,9 +146,3 @@ def _between(name: str, statement: str, measured: float, bound: float, low: floa
 
 def _shared(intervals: int) -> float:
     return 1.0 - (1.0 - CONFIDENCE) / intervals
-
-
-def _quantile() -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + CONFIDENCE / 2.0))

@@ -34,20 +34,11 @@ mean where it is to be negative; of all of them together where one that is posit
 
 
 class Gaps(NamedTuple):
-    """What Claim B.22 supposes, class by class, at one saved state.
+    """What Claim B.22 supposes, class by class, at one saved state."""
 
-    Attributes
-    ----------
-    lead : numpy.ndarray
-        (k,) the view with the larger C_{y,l}.
-    Delta : numpy.ndarray
-        (k,) Delta_y.
-    measure : numpy.ndarray
-        (k, k) [y, s] probability that (beta_y, beta_s) lie in the set of (B.33), from the training points; 0 for s = y and classes without points.
-    """
-
-    lead: np.ndarray
-    Delta: np.ndarray
+    lead: np.ndarray  # (k,) the view with the larger C_{y,l}
+    Delta: np.ndarray  # (k,)
+    # (k, k) [y, s] probability that (beta_y, beta_s) lie in the set of (B.33), from the training points; 0 for s = y and classes without points
     measure: np.ndarray
 
     def supposed(self, log_k: float) -> np.ndarray:
@@ -207,28 +198,22 @@ def slow_gradient(evidence: Evidence) -> Verdict:
         before, now = -own_correlations(gradient), -own_correlations(evidence.gradient_at(after, snapshot.step))
         counted = before > 1e-12 * np.abs(before).max()
         falls = np.where(counted, 1.0 - now / np.where(counted, before, 1.0), -np.inf) / SHORT
-        supposed = _rest_grows(evidence, snapshot, after)
+        # sum_{s != y} exp g_s(z_ij) is no less at ``after``, for every mixed point with i in N_y, up to round-off
+        z, later = evidence.mixed_points(snapshot), evidence.mixed_points_at(after)
+        lower = later.rest < z.rest - 1e-14 * np.maximum(np.abs(z.rest), 1.0)
+        supposed = np.bincount(z.y, weights=lower, minlength=evidence.parameters.k) == 0.0
         rates.append(float(falls.max()))
         times.append(snapshot.time)
         holds += int(supposed.sum())
         where_supposed = max(where_supposed, float(falls[supposed].max(initial=-np.inf)))
-    name, statement = (
-        "Claim B.25",
-        "the largest rate at which a positive gradient correlation falls, over lambda; eta lambda times it must be <= 0.01",
-    )
+    name = "Claim B.25"
+    statement = "the largest rate at which a positive gradient correlation falls, over lambda; eta lambda times it must be <= 0.01"
     if not rates or not np.isfinite(max(rates)):
         return constant(name, statement, None, detail="no positive gradient correlation at a saved state after the first escape")
     of = len(rates) * evidence.parameters.k
     largest_supposed = f", largest there {where_supposed:.4g}" if np.isfinite(where_supposed) else ""
     detail = f"at t = {times[int(np.argmax(rates))]:.4g} of {len(rates)} saved states; the other exponentials do not fall in {holds} of {_cases(of)}"
     return constant(name, statement, max(rates), detail=f"{detail}{largest_supposed}{evidence.which_pairs}")
-
-
-def _rest_grows(evidence: Evidence, snapshot: Snapshot, after: np.ndarray) -> np.ndarray:
-    """Return (k,) bool: sum_{s != y} exp g_s(z_ij) is no less at ``after``, for every mixed point with i in N_y, up to round-off."""
-    z, later = evidence.mixed_points(snapshot), evidence.mixed_points_at(after)
-    falls = later.rest < z.rest - 1e-14 * np.maximum(np.abs(z.rest), 1.0)
-    return np.bincount(z.y, weights=falls, minlength=evidence.parameters.k) == 0.0
 
 
 def _expectation(evidence: Evidence, name: str, statement: str, centred: Callable[[np.ndarray], np.ndarray]) -> Verdict:

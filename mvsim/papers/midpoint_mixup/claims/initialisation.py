@@ -52,18 +52,11 @@ def positive_fraction(evidence: Evidence) -> Verdict:
 
 
 class Separation(NamedTuple):
-    """Which view of each class is ahead at the start, and by how much; both (k,).
-
-    Attributes
-    ----------
-    winner : numpy.ndarray
-        The view ahead.
-    ratio : numpy.ndarray
-        (S_w / S_l)^(1/(alpha-2)) Lambda_w(0) / Lambda_l(0) >= 1 for the view w ahead and the other l, infinite if l has no positive correlation
-        (or no double holds the ratio); NaN if neither has, if the class has no points, and everywhere if alpha <= 2.
-    """
+    """Which view of each class is ahead at the start, and by how much; both (k,)."""
 
     winner: np.ndarray
+    # (S_w / S_l)^(1/(alpha-2)) Lambda_w(0) / Lambda_l(0) >= 1 for the view w ahead and the other l, infinite if l has no positive correlation (or
+    # no double holds the ratio); NaN if neither has, if the class has no points, and everywhere if alpha <= 2
     ratio: np.ndarray
 
     def separated(self, k: int) -> np.ndarray:
@@ -115,7 +108,10 @@ def winner_when_mixing(evidence: Evidence) -> Verdict:
 
 def _winner_fraction(evidence: Evidence, name: str, bound: float | None) -> Verdict:
     statement = "fraction of separated classes whose view ahead at the start is the first to enter B_{y,l}"
-    right, of, of_all = _winners(evidence)
+    separations, (first, escaped) = separation(evidence), evidence.first_views
+    ahead, counted = first == separations.winner, escaped & separations.separated(evidence.parameters.k)
+    right, of = int((ahead & counted).sum()), int(counted.sum())
+    of_all = f"of all classes with an escape {int((ahead & escaped).sum())} of {int(escaped.sum())}"
     if not of:
         return not_applicable(name, statement, f"no separated class has a view that escaped; {of_all}", bound)
     low, high = clopper_pearson(right, of)
@@ -127,12 +123,3 @@ def _winner_fraction(evidence: Evidence, name: str, bound: float | None) -> Verd
         above=True,
         detail=f"{right} of {of}, 95% interval [{low:.3f}, {high:.3f}] if classes were independent; {of_all}",
     )
-
-
-def _winners(evidence: Evidence) -> tuple[int, int, str]:
-    """Return in how many separated classes the view ahead escaped first, in how many any escaped, and the same of all classes in words."""
-    separations, (first, escaped) = separation(evidence), evidence.first_views
-    right = first == separations.winner
-    counted = escaped & separations.separated(evidence.parameters.k)
-    of_all = f"of all classes with an escape {int((right & escaped).sum())} of {int(escaped.sum())}"
-    return int((right & counted).sum()), int(counted.sum()), of_all

@@ -33,8 +33,7 @@ ALLOWED = 2.0
 """Factor beyond Lemma B.11 that Claim B.13 is compared with: the lemma ends at A, and a loser goes on until the softmax saturates. Ours."""
 
 LEAST_GROWTH, LEAST_TIME = 1.01, 1e-12
-"""Growth of a correlation, and of the time relative to itself, over which a rate is measured: over less, round-off and the tolerance of the
-integrator would be. Neurons escape within times that may be less than one unit of round-off of the clock."""
+"""Growth of a correlation, and of the time relative to itself, over which a rate is measured: over less, round-off and the tolerance would be."""
 
 
 def loser_growth(ratio: np.ndarray, alpha: float, stage: np.ndarray | float = np.inf) -> np.ndarray:
@@ -54,19 +53,7 @@ def loser_growth(ratio: np.ndarray, alpha: float, stage: np.ndarray | float = np
 def iterated_growth(log_strength: np.ndarray, lead: np.ndarray, alpha: float, step: float = STEP) -> tuple[np.ndarray, np.ndarray]:
     """Iterate x += eta x^(q-1), y += eta S y^(q-1) from x = 1, y = 1 / lead until x >= A (`DOUBLING`, `STEEPEST`), in units of the starts.
 
-    Parameters
-    ----------
-    log_strength, lead : numpy.ndarray
-        (n,) log S and x(0) / y(0).
-    alpha : float
-        q.
-    step : float
-        eta.
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        x / x(0) and y / y(0) at that time, (n,) each.
+    From log S and x(0) / y(0), (n,), with q = alpha and eta = step; returns x / x(0) and y / y(0) at that time, (n,) each.
     """
     x, y, A = np.ones_like(lead), np.ones_like(lead), min(DOUBLING, STEEPEST ** (1.0 / (alpha - 2.0)))
     strength = np.exp(log_strength - (alpha - 2.0) * np.log(lead))  # less than 1 if x is ahead
@@ -81,10 +68,8 @@ def tensor_power(evidence: Evidence) -> Verdict:
     The sequences x_{t+1} = x_t + eta x_t^(q-1), y_{t+1} = y_t + eta S y_t^(q-1) are iterated with q = alpha and the S = S_l / S_w and
     y_0 / x_0 = Lambda_l(0) / Lambda_w(0) of every separated class. Measured: the largest relative difference from `loser_growth`, which is O(eta).
     """
-    name, statement = (
-        "Lemma B.11 (closed form)",
-        "the closed form for the growth of the loser, used in B.13, solves the recursion of the lemma up to O(eta)",
-    )
+    name = "Lemma B.11 (closed form)"
+    statement = "the closed form for the growth of the loser, used in B.13, solves the recursion of the lemma up to O(eta)"
     separations, log_S, leaders = separation(evidence), evidence.log_signal_strength, evidence.max_correlation[0]
     chosen = np.flatnonzero(separations.separated(evidence.parameters.k) & np.isfinite(separations.ratio))
     if not len(chosen):
@@ -107,10 +92,8 @@ def escape_times(evidence: Evidence) -> Verdict:
     C_t is the mean of 1 - phi_y over the points of the class, which is recorded. Compared is the fastest of the correlations of each class, and
     the interval between the records in which A was reached, widened by `SLACK` for noise and the tolerance of the run.
     """
-    name, statement = (
-        "Lemma B.11 (escape times)",
-        "T_A lies within the bracket of the lemma for the C_t that occurred: fraction of classes in which it does",
-    )
+    name = "Lemma B.11 (escape times)"
+    statement = "T_A lies within the bracket of the lemma for the C_t that occurred: fraction of classes in which it does"
     p, leaders = evidence.parameters, evidence.max_correlation.max(axis=2)
     reached = first_records(leaders >= evidence.poly_end)
     alone = predicted_escape_times(evidence.own[0], evidence.log_signal_strength, p.rho, p.alpha, evidence.poly_end).min(axis=(1, 2))
@@ -130,18 +113,10 @@ def escape_times(evidence: Evidence) -> Verdict:
 
 
 class Rates(NamedTuple):
-    """Growth of single neurons in units of what Claim B.12 predicts, one entry for each stretch of time; all (n,).
+    """Growth of single neurons in units of what Claim B.12 predicts, one entry for each stretch of time; all (n,)."""
 
-    Attributes
-    ----------
-    time : numpy.ndarray
-        End of the stretch.
-    C : numpy.ndarray
-        The mean of C_t over it.
-    """
-
-    time: np.ndarray
-    C: np.ndarray
+    time: np.ndarray  # end of the stretch
+    C: np.ndarray  # the mean of C_t over it
 
 
 def winner_rate(evidence: Evidence) -> Verdict:

@@ -101,10 +101,8 @@ def two_classes(evidence: Evidence) -> Verdict:
     each case, the least |1 - 2 phi_y| in the first and the third with the sign that goes with it, and the largest distance from (B.18) without its
     o(k).
     """
-    name = "Claim B.15"
-    statement = (
-        "the part of mixed points of two classes on which all other outputs are O(log k / k), as is supposed; on these its cases are an identity"
-    )
+    name, of = "Claim B.15", "the part of mixed points of two classes on which all other outputs are O(log k / k)"
+    statement = f"{of}, as is supposed; on these its cases are an identity"
     k, cases, sizes, distance, loud = evidence.parameters.k, np.zeros(3, dtype=int), [np.inf], 0.0, 0
     zeros = np.log(k - 2.0) if k > 2 else -np.inf
     for snapshot in evidence.late_snapshots:
@@ -121,9 +119,8 @@ def two_classes(evidence: Evidence) -> Verdict:
     if not points:
         return not_applicable(name, statement, detail)
     least = f"; least |1 - 2 phi_y| away from close {min(sizes):.3g}" if np.isfinite(min(sizes)) else ""
-    return constant(
-        name, statement, int(cases.sum()) / points, above=True, detail=f"{detail}{least}; distance from (B.18) {distance:.3g}; {_when(evidence)}"
-    )
+    detail += f"{least}; distance from (B.18) {distance:.3g}; {_when(evidence)}"
+    return constant(name, statement, int(cases.sum()) / points, above=True, detail=detail)
 
 
 def third_classes(evidence: Evidence) -> Verdict:

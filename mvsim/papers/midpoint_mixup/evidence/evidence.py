@@ -47,25 +47,20 @@ class Snapshot(NamedTuple):
     c: np.ndarray
 
 
+def _recorded(name: str) -> cached_property[np.ndarray]:
+    return cached_property(lambda evidence: evidence.recorded(name))
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """One run, its data and its objective.
 
     Views are counted from 0; a class has index y, a neuron r, a record t of T. Nothing here is changed once it has been computed.
-
-    Attributes
-    ----------
-    run : Run
-        The run.
-    given_data : Dataset, optional
-        What it was trained on; default what its parameters and seed say.
-    threads : int, optional
-        Threads of the compiled kernel.
     """
 
     run: Run
-    given_data: Dataset | None = None
-    threads: int | None = None
+    given_data: Dataset | None = None  # what it was trained on; default what its parameters and seed say
+    threads: int | None = None  # Threads of the compiled kernel
 
     # ---- What was run --------------------------------------------------------------------------------------------------------------
 
@@ -137,98 +132,57 @@ class Evidence:
         """A = rho / (delta2 - delta1), for V views rho / (delta2 - (V - 1) delta1): below it every own patch is in the polynomial part."""
         return self.parameters.rho / self.parameters.largest_signal
 
+    def recorded(self, name: str) -> np.ndarray:
+        """Return a variable of the run."""
+        return self.run.dataset[name].to_numpy()
+
     # ---- Records along the trajectory ----------------------------------------------------------------------------------------------
 
-    @cached_property
-    def times(self) -> np.ndarray:
-        """(T,): times of the records."""
-        return self._recorded("time")
-
-    @cached_property
-    def own(self) -> np.ndarray:
-        """(T, k, m, V): <w_{y,r}, v_{y,l}>."""
-        return self._recorded("own_correlations")
-
-    @cached_property
-    def max_correlation(self) -> np.ndarray:
-        """(T, k, V): Lambda_{y,l}."""
-        return self._recorded("max_correlation")
-
-    @cached_property
-    def total(self) -> np.ndarray:
-        """(T, k, V): C_{y,l}."""
-        return self._recorded("total_correlation")
-
-    @cached_property
-    def off_diagonal_max(self) -> np.ndarray:
-        """(T, k): the largest <w_{y,r}, v_{s,l}> with s != y."""
-        return self._recorded("off_diagonal_max")
-
-    @cached_property
-    def own_output_min(self) -> np.ndarray:
-        """(T, k): the least g_y(x_i) over i in N_y."""
-        return self._recorded("own_output_min")
-
-    @cached_property
-    def own_output_max(self) -> np.ndarray:
-        """(T, k): the largest g_y(x_i) over i in N_y."""
-        return self._recorded("own_output_max")
-
-    @cached_property
-    def other_output_max(self) -> np.ndarray:
-        """(T, k): the largest g_s(x_i) with s != y over i in N_y."""
-        return self._recorded("other_output_max")
+    times = _recorded("time")  # (T,): times of the records
+    own = _recorded("own_correlations")  # (T, k, m, V): <w_{y,r}, v_{y,l}>
+    max_correlation = _recorded("max_correlation")  # (T, k, V): Lambda_{y,l}
+    total = _recorded("total_correlation")  # (T, k, V): C_{y,l}
+    off_diagonal_max = _recorded("off_diagonal_max")  # (T, k): the largest <w_{y,r}, v_{s,l}> with s != y
+    own_output_min = _recorded("own_output_min")  # (T, k): the least g_y(x_i) over i in N_y
+    own_output_max = _recorded("own_output_max")  # (T, k): the largest g_y(x_i) over i in N_y
+    other_output_max = _recorded("other_output_max")  # (T, k): the largest g_s(x_i) with s != y over i in N_y
 
     @cached_property
     def least_margin(self) -> np.ndarray:
         """(T, k): the least g_y(x_i) - max_{s != y} g_s(x_i) over i in N_y; NaN at records of versions that did not keep it."""
         known = "margin_min" in self.run.dataset
-        return self._recorded("margin_min") if known else np.full_like(self.own_output_min, np.nan)
+        return self.recorded("margin_min") if known else np.full_like(self.own_output_min, np.nan)
 
     @cached_property
     def log_loss(self) -> np.ndarray:
         """(T,): ln J, -inf where no double holds J."""
-        return logarithm(self._recorded("loss"))
+        return logarithm(self.recorded("loss"))
 
-    @cached_property
-    def training_accuracy(self) -> np.ndarray:
-        """(T,): the fraction of training points that are right."""
-        return self._recorded("training_accuracy")
-
-    @cached_property
-    def learned_fractions(self) -> np.ndarray:
-        """(T, k, V): the fraction of fresh draws on which each view suffices, as recorded."""
-        return self._recorded("feature_learned")
+    training_accuracy = _recorded("training_accuracy")  # (T,): the fraction of training points that are right
+    learned_fractions = _recorded("feature_learned")  # (T, k, V): the fraction of fresh draws on which each view suffices, as recorded
 
     @cached_property
     def feature_test(self) -> FeatureTest:
         """The fresh draws of the run."""
         return FeatureTest(self.parameters, self.run.provenance["options"]["n_test"], self.run.seed, self.threads)
 
-    @cached_property
-    def softmax_gap(self) -> np.ndarray:
-        """(T, k): the mean of 1 - phi_y over the points of each class."""
-        return self._recorded("softmax_gap")
-
-    @cached_property
-    def sharpness(self) -> np.ndarray:
-        """(T,): the largest eigenvalue of the Hessian, NaN where it was not estimated."""
-        return self._recorded("sharpness")
+    softmax_gap = _recorded("softmax_gap")  # (T, k): the mean of 1 - phi_y over the points of each class
+    sharpness = _recorded("sharpness")  # (T,): the largest eigenvalue of the Hessian, NaN where it was not estimated
 
     @cached_property
     def entry_time(self) -> np.ndarray:
         """(k, V): when the first neuron of a class entered B_{y,l}, infinite if none has."""
-        return _first_of_neurons(self._recorded("entry_time"))
+        return _first_of_neurons(self.recorded("entry_time"))
 
     @cached_property
     def first_views(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) which view of each class entered B_{y,l} first, and (k,) whether any did."""
-        return first_views(self._recorded("entry_time"), self._recorded("entry_step"))
+        return first_views(self.recorded("entry_time"), self.recorded("entry_step"))
 
     @cached_property
     def predicted_entry_time(self) -> np.ndarray:
         """(k, V): the same predicted from the start."""
-        return _first_of_neurons(self._recorded("predicted_entry_time"))
+        return _first_of_neurons(self.recorded("predicted_entry_time"))
 
     # ---- Full states ---------------------------------------------------------------------------------------------------------------
 
@@ -237,9 +191,9 @@ class Evidence:
         """The saved full states in order of time, the initial one first and the final one last."""
         saved = [
             Snapshot(int(step), float(time), c)
-            for step, time, c in zip(*(self._recorded(name) for name in ("snapshot_step", "snapshot_time", "correlations")), strict=True)
+            for step, time, c in zip(*(self.recorded(name) for name in ("snapshot_step", "snapshot_time", "correlations")), strict=True)
         ]
-        final = Snapshot(int(self._recorded("final_step")), float(self._recorded("final_time")), self.run.final_correlations)
+        final = Snapshot(int(self.recorded("final_step")), float(self.recorded("final_time")), self.run.final_correlations)
         return [snapshot for snapshot in saved if snapshot.step < final.step] + [final]
 
     @cached_property
@@ -314,9 +268,6 @@ class Evidence:
             self._cache[key] = compute()
         value: Computed = self._cache[key]
         return value
-
-    def _recorded(self, name: str) -> np.ndarray:
-        return self.run.dataset[name].to_numpy()
 
 
 def _first_of_neurons(times: np.ndarray) -> np.ndarray:

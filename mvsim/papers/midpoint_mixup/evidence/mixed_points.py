@@ -16,26 +16,14 @@ ALL_PAIRS = AllPairs(0.5, both_orders=True)
 
 @dataclass(frozen=True, eq=False)
 class MixedPoints:
-    """What is kept of n mixed points z_ij, with i in N_y and j in N_s; every array is (n,). The order is the same for every c.
+    """What is kept of n mixed points z_ij, with i in N_y and j in N_s; every array is (n,). The order is the same for every c."""
 
-    Attributes
-    ----------
-    y, s : numpy.ndarray
-        Classes of the first and the second point; they may be equal.
-    own, other : numpy.ndarray
-        g_y(z_ij) and g_s(z_ij).
-    rest_max : numpy.ndarray
-        The largest g_u(z_ij) with u neither y nor s, -inf if there is no such u.
-    rest : numpy.ndarray
-        log sum_{u != y} exp g_u(z_ij).
-    """
-
-    y: np.ndarray
+    y: np.ndarray  # classes of the first and the second point; they may be equal
     s: np.ndarray
-    own: np.ndarray
+    own: np.ndarray  # g_y(z_ij) and g_s(z_ij)
     other: np.ndarray
-    rest_max: np.ndarray
-    rest: np.ndarray
+    rest_max: np.ndarray  # the largest g_u(z_ij) with u neither y nor s, -inf if there is no such u
+    rest: np.ndarray  # log sum_{u != y} exp g_u(z_ij)
 
     @property
     def crossed(self) -> np.ndarray:
@@ -45,7 +33,7 @@ class MixedPoints:
     @property
     def own_gap(self) -> np.ndarray:
         """(n,): 1 - phi_y(g(z_ij)), without cancellation; A_2 of Equation B.29 on pairs of one class."""
-        return _share(self.rest, self.own)
+        return np.exp(self.rest - np.logaddexp(self.rest, self.own))
 
     @property
     def balance(self) -> np.ndarray:
@@ -87,7 +75,3 @@ def _of_outputs(outputs: np.ndarray, y: np.ndarray, s: np.ndarray) -> tuple[np.n
     rest = top + np.log(np.exp(left - top).sum(axis=0))
     left[s, columns] = -np.inf
     return y, s, own, other, left.max(axis=0), rest
-
-
-def _share(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.exp(a - np.logaddexp(a, b))

@@ -25,13 +25,10 @@ GROWN, STEADY, LATER_CLOCK = 0.02, 1.25, 1.5
 factor within which the time between them is what its growth takes."""
 
 FEW = 1
-"""Escapes of views between two saved states up to which they are compared. K changes as other views escape: with one escape in between it goes from
-one value to another. With two it went to three times what it was at both ends, and back (k = 4, Midpoint Mixup, two classes between t = 1.3e8 and
-1.2e9)."""
+"""Escapes of views between two saved states up to which they are compared: K changes as other views escape, with two to three times and back."""
 
 FARTHEST = 100.0
-"""Factor by which time may grow between two saved states that are compared. In a run that was followed on to t = 10^10, where six views escaped in
-between and time grew by 500, K was the same at both ends to 0.2 %, and 5.6 times lower in between."""
+"""Factor by which time may grow between two saved states that are compared: over 500, K was the same at both ends and 5.6 times lower in between."""
 
 
 def first_growth(evidence: Evidence) -> Verdict:

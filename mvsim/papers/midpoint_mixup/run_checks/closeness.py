@@ -34,7 +34,7 @@ import numpy as np
 from mvsim.flow import Field
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.system import ChartedField
-from mvsim.papers.midpoint_mixup.run_checks.waypoints import Waypoint, apart
+from mvsim.papers.midpoint_mixup.run_checks.stretches import Waypoint, apart
 
 DORMANT = 0.5
 """Part of the threshold of escape below which an own correlation is dormant, as recorded and on the path at all times close to the record."""
@@ -81,35 +81,19 @@ class Point:
 
     @cached_property
     def measured(self) -> np.ndarray:
-        """(k V + 1 + k,): see `mvsim.papers.midpoint_mixup.run_checks.waypoints.measure_of`."""
+        """(k V + 1 + k,): see `mvsim.papers.midpoint_mixup.run_checks.stretches.measure_of`."""
         return self.measure(self.c)
 
 
 class Distance(NamedTuple):
-    """How far a waypoint is from a path; infinite where the path does not come by.
+    """How far a waypoint is from a path; infinite where the path does not come by."""
 
-    Attributes
-    ----------
-    state : float
-        Largest of all correlations, in units of the tolerance, of gradient descent relative to the largest correlation.
-    dormant : float
-        Of dormant own correlations, each relative to its own size.
-    loss : float
-        Of ln J, as it is.
-    features : float
-        Of the fractions of fresh draws on which a view suffices.
-    accuracy : float
-        Of the fraction of training points that are right.
-    margin : float
-        Of the least margins of the classes, relative to 1 + |margin|.
-    """
-
-    state: float
-    dormant: float
-    loss: float
-    features: float
-    accuracy: float
-    margin: float
+    state: float  # largest of all correlations, in units of the tolerance, of gradient descent relative to the largest correlation
+    dormant: float  # of dormant own correlations, each relative to its own size
+    loss: float  # of ln J, as it is
+    features: float  # of the fractions of fresh draws on which a view suffices
+    accuracy: float  # of the fraction of training points that are right
+    margin: float  # of the least margins of the classes, relative to 1 + |margin|
 
     @staticmethod
     def astray() -> Distance:
@@ -119,33 +103,17 @@ class Distance(NamedTuple):
 
 @dataclass(eq=False)
 class Met:
-    """A waypoint that the replay has to come to, and what the path goes through at times close to it.
+    """A waypoint that the replay has to come to, and what the path goes through at times close to it."""
 
-    Attributes
-    ----------
-    waypoint : Waypoint
-        As the file has it.
-    window : float
-        How far from its time times are close.
-    low, high : numpy.ndarray or None
-        (n,) least and largest coordinates of the path; None before there are any.
-    least, most : float
-        The same of ln J.
-    lowest, highest : numpy.ndarray or float
-        The same of what takes points.
-    c : numpy.ndarray or None
-        Correlations of the path, the last that were close.
-    """
-
-    waypoint: Waypoint
-    window: float
-    low: np.ndarray | None = None
+    waypoint: Waypoint  # as the file has it
+    window: float  # how far from its time times are close
+    low: np.ndarray | None = None  # (n,) least and largest coordinates of the path; None before there are any
     high: np.ndarray | None = None
-    least: float = math.inf
+    least: float = math.inf  # the same of ln J
     most: float = -math.inf
-    lowest: np.ndarray | float = math.inf
+    lowest: np.ndarray | float = math.inf  # the same of what takes points
     highest: np.ndarray | float = -math.inf
-    c: np.ndarray | None = None
+    c: np.ndarray | None = None  # correlations of the path, the last that were close
 
     def compare(self, path: Path, before: Point, after: Point) -> None:
         """Take note of the part of one step that is close in time."""

@@ -45,12 +45,10 @@ The number of steps cancels: both are relative to what a step adds. Together the
 smaller x. The factor is for what this leaves out: a neuron that escapes speeds up more than exponentially."""
 
 SHORTEST = np.log(10.0) / 40.0
-"""Least increase of ln t between records that are compared: half of that at which runs are recorded where nothing happens. Closer ones were made in
-the middle of an escape."""
+"""Least increase of ln t between records that are compared, half of that at which runs are recorded where nothing happens."""
 
 LEAST_FALL = 0.03
-"""Least fall of ln J between records that are compared. Where the loss hardly falls, as at the
-entropy that is left of mixed labels, the recorded gradient is mostly integration error along stiff directions and does not predict the fall."""
+"""Least fall of ln J between records that are compared: where it hardly falls, the gradient is mostly integration error along stiff directions."""
 
 ROUNDING = 8.0 * float(np.finfo(float).eps)
 """Relative rounding of times, integrals and correlations that is allowed for."""
@@ -65,8 +63,7 @@ RATE, FEWEST = 0.05, 5
 """Most median of the relative differences, and least number of pairs for it."""
 
 TIME = 0.25
-"""Most difference of a single pair. The trapezoidal rule errs by 0.09 at most in runs at k = 4 to 10; a last record whose time is wrong by a fifth
-differs by 0.4."""
+"""Most difference of a single pair. The trapezoidal rule errs by 0.09 at most at k = 4 to 10; a last time that is wrong by a fifth makes 0.4."""
 
 MOST_CHANGE = 2.0
 """Factor within which t |grad J|^2 / J has to stay between records that are compared; where it changes more, it need not be monotone."""
@@ -75,18 +72,11 @@ SMALL_LOSS = 1e-2
 """Loss below which ln J of single points follows the late law: 1 - phi_y is the loss itself up to terms of the order of its square."""
 
 LATE_LAW = 2.0
-"""Factor within which t |grad J|^2 / J has to be 1. A last change at t0 contributes a factor t / (t - t0), 1.11 at t = 10 t0; what is left of the
-time before that, and ln t in the size of correlations, makes less than 1.3."""
+"""Factor within which t |grad J|^2 / J has to be 1: a last change at t0 contributes t / (t - t0), 1.11 at t = 10 t0; the rest less than 1.3."""
 
 
 class FlowRecords:
-    """What a run of the gradient flow recorded, as these statements need it.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        A run.
-    """
+    """What a run of the gradient flow recorded, as these statements need it."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -197,11 +187,8 @@ def motion(records: FlowRecords) -> Verdict:
 
 def tolerance(records: FlowRecords) -> Verdict:
     """Decide whether rtol is fine enough: the bounds of these statements go with it, and beyond `COARSEST` they tell nothing."""
-    name, statement = (
-        "Gradient flow (tolerance)",
-        "rtol, with which the bounds of these statements go; a coarser run cannot be told from a changed one",
-    )
-    return at_most(name, statement, records.rtol, COARSEST, otherwise="inconclusive")
+    statement = "rtol, with which the bounds of these statements go; a coarser run cannot be told from a changed one"
+    return at_most("Gradient flow (tolerance)", statement, records.rtol, COARSEST, otherwise="inconclusive")
 
 
 def recorded_rate(records: FlowRecords) -> Verdict:

@@ -13,13 +13,27 @@ import numpy as np
 from mvsim.judging.verdict import Verdict, at_most, not_applicable
 from mvsim.multi_view.initialisation import initial_correlations
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_checks.differences import relative_difference
 from mvsim.runs.archive import collect_provenance, revision_text
 from mvsim.runs.recording.observation import Start
-from mvsim.runs.recording.variables import Variable, When, variables_of
+from mvsim.runs.recording.variables import When, variables_of
 
 if TYPE_CHECKING:
-    import xarray as xr
+    pass
+
+from typing import Any
+
+
+def relative_difference(recorded: Any, again: Any, size: Any = None) -> float:
+    """Return the largest of |recorded - again| / |again|, each number relative to its own size."""
+    one, other = np.asarray(recorded, dtype=np.float64), np.asarray(again, dtype=np.float64)
+    if (np.isnan(one) != np.isnan(other)).any():
+        return float("inf")
+    differs = (one != other) & ~np.isnan(one)
+    scale = np.broadcast_to(np.abs(other if size is None else np.asarray(size, dtype=np.float64)), one.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.abs(one - other)[differs] / scale[differs]
+    return float(np.where(np.isnan(relative), np.inf, relative).max(initial=0.0))
+
 
 ROUND_OFF = 1e-12
 """Most relative difference of a number from the same formed again in the same order."""
@@ -31,15 +45,12 @@ def start(evidence: Evidence) -> Verdict:
     c = initial_correlations(evidence.parameters, evidence.run.seed)
     again = Start(evidence.objective, c, evidence.threshold)
     found = [(relative_difference(first.c, c), "correlations")]
-    found += [(relative_difference(dataset[name].values, of.measured(again)), name) for name, of in _measured_once(dataset)]
+    once = [(name, variable) for name, variable in variables_of(When.START).items() if name in dataset]
+    found += [(relative_difference(dataset[name].values, variable.measured(again)), name) for name, variable in once]
     found.append((relative_difference(np.array([first.step, first.time]), np.zeros(2)), "snapshot_time"))
     difference, name = max(found)
     statement = "the first state is the draw of initial correlations with the parameters and the seed of the file: largest relative difference"
     return at_most("Records (start)", statement, difference, ROUND_OFF, f"with what is measured of it once; largest in {name}")
-
-
-def _measured_once(dataset: xr.Dataset) -> list[tuple[str, Variable]]:
-    return [(name, variable) for name, variable in variables_of(When.START).items() if name in dataset]
 
 
 def regime(evidence: Evidence) -> Verdict:

@@ -27,15 +27,13 @@ from mvsim.flow.base import next_log_mark
 from mvsim.flow.flow import MARK_EVERY
 from mvsim.judging.verdict import Verdict, at_most, not_applicable
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
-from mvsim.papers.midpoint_mixup.run_checks.differences import relative_difference
-from mvsim.papers.midpoint_mixup.run_checks.origin import ROUND_OFF
+from mvsim.papers.midpoint_mixup.run_checks.origin import ROUND_OFF, relative_difference
 from mvsim.runs.recording.observation import Observation
 from mvsim.runs.recording.snapshots import Snapshots
 from mvsim.runs.recording.variables import When, variables_of
 
 RECOMPUTED = 1e-4
-"""Most relative difference between what is recorded and what is evaluated again on points. Another kernel or number of threads changes round-off
-alone, which cancellation in the gradient of mixed points raises to 1e-7 at most in what was seen."""
+"""Most relative difference between what is recorded and what is evaluated again on points: cancellation raises round-off to 1e-7 at most."""
 
 NOT_OF_THE_STATE = ("time", "step", "dissipation", "log_dissipation", "sharpness", "turning_rate")
 """What a state alone does not tell, or only with many products with the Hessian."""
@@ -44,8 +42,8 @@ NEXT_RECORD: dict[str, Callable[[int], int]] = {"flow": lambda step: step + MARK
 """By integrator: from the step of a record to that at which the next one is at the latest."""
 
 JUMPED = 0.5
-"""Part of its size by which an own correlation has to move from one record to the next to have passed a threshold and come back, in a few steps of
-gradient descent that are too large. In eight runs at k = 5 with steps of 200 and 1,000 (alpha = 8) the 47 that did so moved by 1.4 and more."""
+"""Part of its size by which an own correlation has to move from one record to the next to have passed a threshold and come back, in steps of gradient
+descent that are too large. Those that did so at k = 5 moved by 1.4 and more."""
 
 OF_CORRELATIONS = ("c", "threshold", "off_diagonal")
 """What variables are measured of that are functions of the correlations alone."""

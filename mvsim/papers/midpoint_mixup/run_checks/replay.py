@@ -21,8 +21,7 @@ from mvsim.flow import GradientDescent, GradientFlow, State, Visit
 from mvsim.numerics.logarithms import logarithm
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.run_checks.closeness import Distance, Met, Path, Point, completed
-from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, Stretch
-from mvsim.papers.midpoint_mixup.run_checks.waypoints import apart, measure_of, waypoints
+from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, Stretch, apart, measure_of, waypoints
 from mvsim.runs.simulation.field import field_of
 
 FINER = 0.1
@@ -42,23 +41,11 @@ ROUNDED = 8.0 * float(np.finfo(float).eps)
 
 
 class Replayed(NamedTuple):
-    """What came of one stretch.
+    """What came of one stretch."""
 
-    Attributes
-    ----------
-    times : tuple of float
-        Times of the points that were compared.
-    distances : tuple of Distance
-        Of each of them from the replay; infinite from where that went astray.
-    rise : float
-        Largest rise of ln J in one step of the replay.
-    steps : int
-        Steps of the replay.
-    """
-
-    times: tuple[float, ...]
-    distances: tuple[Distance, ...]
-    rise: float
+    times: tuple[float, ...]  # times of the points that were compared
+    distances: tuple[Distance, ...]  # of each of them from the replay; infinite from where that went astray
+    rise: float  # largest rise of ln J in one step of the replay
     steps: int
 
 

@@ -18,27 +18,23 @@ from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, stretches
 LARGEST, PART, OF_MOST = 500.0, 0.9, 250.0
 """Most difference of any record from the replay, and of nine of ten of them, in units of the tolerance of one step.
 
-An escape magnifies the error of a step: it may come 10 rtol earlier or later, relative to its time. That is allowed for at records near it, but
-it stays in what had grown until then. Under ERM a learned feature grows by dc / d ln t = 4.5 until a late second view of its class escapes (k =
-6, t = 10^10, where the tolerance of c is 1.8e-4 at rtol = 1e-3), and is off by 10 rtol 4.5 = 250 tolerances from then on. In one of 121 runs of
-the study paths nine of ten records differed by up to 161, with an escape that was 8 rtol late; in the study replays those of 40 runs at k = 4
-and 6 differ by 53 at most. A last record of ERM whose time is wrong by a fifth differs by 900."""
+An escape may come 10 rtol earlier or later, relative to its time. Under ERM a learned feature grows by dc / d ln t = 4.5 until a late second view
+escapes (k = 6, t = 10^10), and is off by 10 rtol 4.5 = 250 tolerances from then on. In the study paths nine of ten records differ by up to 161, in
+the study replays by 53; a last record of ERM whose time is wrong by a fifth differs by 900."""
 
 LOSS = 20.0
-"""Most difference of ln J at a record from the replay, in units of rtol, as `mvsim.flow.flow.IMBALANCE` allows it. Losses of those runs
-of an earlier time-stepper differed by 1.4 rtol at most; a last record of ERM whose time is wrong by a fifth differs by 140 rtol."""
+"""Most difference of ln J at a record from the replay, in units of rtol, as `mvsim.flow.flow.IMBALANCE` allows it. A time that is wrong by a fifth
+makes 140."""
 
 OWN_SIZE = 10.0
-"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol. In 40 runs of the study replays they
-differ by 0.54 at most, in 30 of them by less than 0.001: as they grow as powers, steps resolve them far better than rtol until they are about to
-escape. Own correlations of a size below s = 0.3 / sqrt(d), a quarter of them at the start, are compared relative to s. Larger own correlations and,
-at saved states, all others are compared in units of the tolerance alone."""
+"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol; at most 0.54 in the study replays. Those
+of a size below s = 0.3 / sqrt(d) are compared relative to s."""
 
 REPEATED = 1e-6
 """Most difference of gradient descent from its repetition, relative to the largest correlation: round-off, which an escape magnifies."""
 
 DRAWS = 1.5
-"""Most difference in the number of fresh draws of a class on which a view suffices: one may turn by the errors of both. In honest runs none has."""
+"""Most difference in the number of fresh draws of a class on which a view suffices: one may turn by the errors of both."""
 
 POINTS = 1.5
 """Most difference in the number of training points that are right, for the same reason."""
@@ -51,8 +47,8 @@ MARGIN = 20.0
 is to get each of them right to 10 rtol (study `flow_accuracy`)."""
 
 STEPS, STEPS_OF_DESCENT, EXPONENTIALS = 2000, 20_000, 2e9
-"""Steps of a replay that take all of its time, whatever a gradient takes: that is so where there are few points; of gradient descent there are more,
-as they solve no equations; and exponentials that do: that is so where there are many pairs of points."""
+"""Steps of a replay that take all of its time where there are few points, those of gradient descent, which solve no equations, and exponentials that
+do where there are many pairs of points."""
 
 
 def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
@@ -92,13 +88,14 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     if np.isnan(evidence.least_margin).all():
         margins = not_applicable(margins.name, margins.statement, "the file has no margins: it is of an earlier version, or was changed")
     if not integrator.follows_flow:
+        rises = "largest rise of ln J in one step of gradient descent; negative if it falls in every step"
         statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
         return [
             _states(statement, apart["state"], times, REPEATED, detail, made),
             learned,
             accuracy,
             margins,
-            _rises("Replay (descent)", max(part.rise for part in parts)),
+            constant("Replay (descent)", rises, max(part.rise for part in parts)),
         ]
     rtol = evidence.run.provenance["integrator"]["rtol"]
     where = f"integrated from saved states with rtol = {FINER * rtol:g}"
@@ -140,8 +137,3 @@ def _states(statement: str, errors: np.ndarray, times: np.ndarray, bound: float,
 def _largest(name: str, statement: str, differences: np.ndarray, times: np.ndarray, bound: float) -> Verdict:
     beyond, worst = times[~(differences <= bound)], int(np.argmax(differences))
     return at_most(name, statement, float(differences[worst]), bound, f"at t = {times[worst]:.4g}", float(beyond.min()) if len(beyond) else None)
-
-
-def _rises(name: str, rise: float) -> Verdict:
-    """Report the largest rise in a step of gradient descent, which may overshoot."""
-    return constant(name, "largest rise of ln J in one step of gradient descent; negative if it falls in every step", rise)

@@ -53,21 +53,11 @@ MARGIN = 1.0
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof that no linear classifier is right on all of some points.
+    """A proof that no linear classifier is right on all of some points."""
 
-    Attributes
-    ----------
-    points : tuple of int
-        i of each weight.
-    against : tuple of int
-        s of each weight.
-    weights : tuple of Fraction
-        mu_{i,s}, positive; together 1.
-    """
-
-    points: tuple[int, ...]
-    against: tuple[int, ...]
-    weights: tuple[Fraction, ...]
+    points: tuple[int, ...]  # i of each weight
+    against: tuple[int, ...]  # s of each weight
+    weights: tuple[Fraction, ...]  # mu_{i,s}, positive; together 1
 
     def classes(self, data: Dataset) -> list[int]:
         """Return the classes that it is about."""
@@ -129,19 +119,12 @@ def certificate_for(data: Dataset, sums: np.ndarray, classes: Sequence[int]) -> 
         found = linprog(objective, A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
         if not found.success:
             return None
-        certificate = _made_exact(data, [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT], classes)
-        if certificate is not None:
+        support = [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT]
+        weights = _exact_weights(data, support, classes[:-1])
+        certificate = None if weights is None else Certificate(tuple(i for i, _ in support), tuple(s for _, s in support), tuple(weights))
+        if certificate is not None and certificate.is_valid(data):
             return certificate
     return None
-
-
-def _made_exact(data: Dataset, support: Sequence[tuple[int, int]], classes: Sequence[int]) -> Certificate | None:
-    """Return the valid certificate on a support of the linear program; None if there is none."""
-    weights = _exact_weights(data, support, classes[:-1])
-    if weights is None:
-        return None
-    certificate = Certificate(tuple(i for i, _ in support), tuple(s for _, s in support), tuple(weights))
-    return certificate if certificate.is_valid(data) else None
 
 
 def certificates(data: Dataset, size: int, tries: int | None = None) -> Iterator[Certificate]:

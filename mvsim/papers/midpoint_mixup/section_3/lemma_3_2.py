@@ -33,8 +33,7 @@ from mvsim.judging.verdict import Status, Verdict
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.numerics.random_streams import stream
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
-from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, own_only
+from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, own_only, positive, vanishing
 
 SCALES = tuple(2.0**i for i in range(9))
 """Values of gamma at which the closed form is compared."""
@@ -89,9 +88,8 @@ def least_excess(above: Callable[[float], float]) -> float:
     """Return the least of a convex function of gamma on [0, `FAR`]."""
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
-        lambda log_gamma: above(math.exp(log_gamma)), bounds=(math.log(1e-3), math.log(FAR)), method="bounded", options={"xatol": 1e-8}
-    )
+    bounds = math.log(1e-3), math.log(FAR)
+    found = minimize_scalar(lambda log_gamma: above(math.exp(log_gamma)), bounds=bounds, method="bounded", options={"xatol": 1e-8})
     return min(float(found.fun), above(FAR))
 
 
@@ -106,9 +104,8 @@ def sufficiency(sample: Sample, direction: np.ndarray | None = None, method: str
 
 def necessity(sample: Sample, change: tuple[float, float] = (BREAK, 0.0)) -> Verdict:
     """Break one equality of class `ONE`, with orthogonality: the least loss over gamma has to stay above the infimum."""
-    y = ONE
-    least = least_excess(excess(sample, broken_direction(sample.k, y, change)))
-    affected = float(np.mean(sample.labels == y)) * float(np.mean(sample.labels != y)) * 2.0
+    least = least_excess(excess(sample, broken_direction(sample.k, ONE, change)))
+    affected = float(np.mean(sample.labels == ONE)) * float(np.mean(sample.labels != ONE)) * 2.0
     size = max(abs(value) for value in change)
     statement = f"min over gamma of J_MM(gamma g) - inf J_MM > 0 if one own correlation is {1.0 + size:g} instead of 1"
     share = f"{least / affected / size**2:.3g} e^2 times the fraction of pairs that it touches, {affected:.3g}" if affected else "no pair is touched"
@@ -120,8 +117,7 @@ def unseen(parameters: Parameters, seed: int) -> Verdict:
 
     A count of draws proves no probability: it is consistent with it if its interval contains it, and contradicts it otherwise.
     """
-    k = parameters.k
-    N = 2 * k
+    k, N = parameters.k, 2 * parameters.k
     small = parameters.replace(N=N)
     seeds = stream(seed, "labels", 1).integers(2**62, size=DRAWS)
     direction = broken_direction(k, 0)
@@ -160,10 +156,4 @@ def necessity_as_written(sample: Sample) -> Verdict:
 def lemma_3_2(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge both directions, with the orthogonality that the proof uses and as written."""
     sample = Sample(parameters, seed)
-    return [
-        sufficiency(sample),
-        necessity(sample),
-        unseen(parameters, seed),
-        sufficiency_as_written(sample),
-        necessity_as_written(sample),
-    ]
+    return [sufficiency(sample), necessity(sample), unseen(parameters, seed), sufficiency_as_written(sample), necessity_as_written(sample)]

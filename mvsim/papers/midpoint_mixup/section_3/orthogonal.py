@@ -25,28 +25,14 @@ from mvsim.papers.midpoint_mixup.section_3.sample import Sample
 
 @dataclass(frozen=True, eq=False)
 class OneClass:
-    """The points of one class y and of all others.
-
-    Attributes
-    ----------
-    k, N : int
-        Numbers of classes and of points.
-    y : int
-        The class.
-    beta : numpy.ndarray
-        (n, 2) coefficients of the points of class y.
-    others : numpy.ndarray
-        (N - n, 2) coefficients of the other points.
-    classes : numpy.ndarray
-        (N - n,) their classes.
-    """
+    """The points of one class y and of all others."""
 
     k: int
     N: int
     y: int
-    beta: np.ndarray
-    others: np.ndarray
-    classes: np.ndarray
+    beta: np.ndarray  # (n, 2) coefficients of the points of class y
+    others: np.ndarray  # (N - n, 2) coefficients of the other points
+    classes: np.ndarray  # (N - n,) their classes
 
     @classmethod
     def of(cls, sample: Sample, y: int) -> OneClass:

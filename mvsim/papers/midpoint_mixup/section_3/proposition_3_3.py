@@ -33,9 +33,8 @@ import numpy as np
 from mvsim.judging.verdict import Verdict
 from mvsim.losses.mixing_laws import MixingLaw, law_from
 from mvsim.multi_view.parameters import Parameters
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
 from mvsim.papers.midpoint_mixup.section_3.lemma_3_2 import optimal_direction
-from mvsim.papers.midpoint_mixup.section_3.sample import Sample
+from mvsim.papers.midpoint_mixup.section_3.sample import Sample, positive, vanishing
 
 NODES = 200
 """Of the quadrature over lambda."""
@@ -47,8 +46,7 @@ ROUNDOFF = 1e-12
 """Of a loss."""
 
 BOUND = 1e-6
-"""eps_0 above this counts as a distance. Of the laws below it differs by 2e-15 at most from adaptive quadrature, at k = 3 to 50: the bound is far
-beyond round-off and quadrature, and far below the least eps_0, 0.02."""
+"""eps_0 above this counts as a distance: far beyond round-off and quadrature, 2e-15, and far below the least eps_0 of the laws below, 0.02."""
 
 LAWS: dict[str, Any] = {
     "Beta(0.1, 0.1)": {"distribution": "beta", "args": [0.1, 0.1]},
@@ -68,32 +66,14 @@ MIXTURE = {"atoms": [0.0, 0.5], "probabilities": [0.5, 0.5]}
 
 
 class Distance(NamedTuple):
-    """What remains along the directions of Lemma 3.2 with cross-class orthogonality.
+    """What remains along the directions of Lemma 3.2 with cross-class orthogonality."""
 
-    Attributes
-    ----------
-    eps_0 : float
-        The least of J_M(C) - inf J_M over C.
-    C : float
-        Where it is.
-    """
-
-    eps_0: float
-    C: float
+    eps_0: float  # the least of J_M(C) - inf J_M over C
+    C: float  # where it is
 
 
 class ClosedForm:
-    """J_M(C) - inf J_M for one law of lambda, from the number of classes and the fraction of pairs of one class alone.
-
-    Parameters
-    ----------
-    mixing : object
-        A law as `mvsim.multi_view.objectives.mixup.Mixup` takes it.
-    k : int
-        Number of classes.
-    same_class : float
-        1 - f.
-    """
+    """J_M(C) - inf J_M for one law of lambda, from the number of classes and the share 1 - f of pairs of one class; the law as `Mixup` takes it."""
 
     def __init__(self, mixing: Any, k: int, same_class: float) -> None:
         law = law_from(mixing, NODES)
@@ -137,32 +117,17 @@ def proposition_3_3(parameters: Parameters, seed: int) -> list[Verdict]:
     sample = Sample(parameters, seed)
     kept = {name: remaining(sample, law) for name, law in LAWS.items()}
     error = closed_form_error(sample, LAWS["0.3 or 0.7"])
-    lost = {name: remaining(sample, law).eps_0 for name, law in WITHOUT.items()}
-    return [
-        _kept(sample, kept),
-        vanishing(
-            "closed form",
-            "J_M along the directions of Lemma 3.2 is its closed form: the largest difference",
-            error,
-            ROUNDOFF,
-            "lambda = 0.3 or 0.7",
-        ),
-        vanishing(
-            "point masses",
-            "eps_0 is 0 for the point masses at 1/2 and 1: the larger of the two",
-            max(lost.values()),
-            ROUNDOFF,
-            f"at C = {LARGEST:g}",
-        ),
-        as_written(sample),
-    ]
-
-
-def _kept(sample: Sample, kept: dict[str, Distance]) -> Verdict:
+    lost = max(remaining(sample, law).eps_0 for law in WITHOUT.values())
     name, least = min(kept.items(), key=lambda item: item[1].eps_0)
     values = ", ".join(f"{law}: {distance.eps_0:.3g} at C = {distance.C:.3g}" for law, distance in kept.items())
     statement = "eps_0 = min over C of J_M(C) - inf J_M > 0 for laws of lambda outside {0, 1/2, 1}, with all other correlations 0: the least"
-    return positive("", statement, least.eps_0, BOUND, f"least for {name}; {values}")
+    form = "J_M along the directions of Lemma 3.2 is its closed form: the largest difference"
+    return [
+        positive("", statement, least.eps_0, BOUND, f"least for {name}; {values}"),
+        vanishing("closed form", form, error, ROUNDOFF, "lambda = 0.3 or 0.7"),
+        vanishing("point masses", "eps_0 is 0 for the point masses at 1/2 and 1: the larger of the two", lost, ROUNDOFF, f"at C = {LARGEST:g}"),
+        as_written(sample),
+    ]
 
 
 def as_written(sample: Sample, mixing: Any = MIXTURE) -> Verdict:

@@ -42,9 +42,8 @@ import numpy as np
 
 from mvsim.judging.verdict import Verdict, not_applicable
 from mvsim.multi_view.parameters import Parameters
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive
 from mvsim.papers.midpoint_mixup.section_3.orthogonal import OneClass
-from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample
+from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, positive
 
 LEAST = 1e-3
 """k^2 times the pull below this counts as 0. For k = 2 it is about 0.004 and grows with k; without variance of beta it is exponentially small."""
@@ -138,10 +137,7 @@ def largest_lagging(one: OneClass) -> float:
     """Return a* in units of log k: the <w_y, v_{y,2}> up to which no weights of other classes make the pull negative, at Delta_y = log k."""
     from scipy.optimize import brentq
 
-    def pull(a: float) -> float:
-        return lagging_pull(one, a)
-
-    return float(brentq(pull, 0.0, LARGEST)) if pull(0.0) > 0.0 else 0.0
+    return float(brentq(lambda a: lagging_pull(one, a), 0.0, LARGEST)) if lagging_pull(one) > 0.0 else 0.0
 
 
 def largest_gap(one: OneClass) -> float | None:
@@ -151,10 +147,7 @@ def largest_gap(one: OneClass) -> float | None:
     """
     from scipy.optimize import brentq
 
-    def pull(gap: float) -> float:
-        return lagging_pull(one, 0.0, gap)
-
-    return float(brentq(pull, 1.0, LARGEST)) if pull(1.0) > 0.0 else None
+    return float(brentq(lambda gap: lagging_pull(one, 0.0, gap), 1.0, LARGEST)) if lagging_pull(one) > 0.0 else None
 
 
 def lagging_feature(classes: Sequence[OneClass]) -> Verdict:
@@ -243,12 +236,4 @@ def proposition_3_4(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge the pull on the lagging feature in the worst case, where it holds on the worst class, and as written."""
     classes = OneClass.each_of(Sample(parameters, seed))
     one = classes[ONE]
-    return [
-        lagging_feature(classes),
-        alike(classes),
-        *of_one_class(one),
-        threshold(one),
-        gap_range(one),
-        with_premise(one),
-        as_written(one),
-    ]
+    return [lagging_feature(classes), alike(classes), *of_one_class(one), threshold(one), gap_range(one), with_premise(one), as_written(one)]

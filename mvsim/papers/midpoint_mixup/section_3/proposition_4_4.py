@@ -54,7 +54,11 @@ def not_separable(part: str, parameters: Parameters, seed: int) -> Verdict:
 
 def proposition_4_4(parameters: Parameters, seed: int) -> list[Verdict]:
     """Judge the construction of the proof, and the data that the parameters describe, whose noise is weaker by default."""
-    return [_constructed(parameters, seed), _where_it_applies("these data", parameters, seed)]
+    described = _where_it_applies("these data", parameters, seed)
+    if parameters.k > 2:
+        return [_where_it_applies("construction", construction(parameters), seed), described]
+    statement = "no linear classifier is right on all points, proved by an exact certificate"
+    return [not_applicable("construction", statement, "with two classes the noise tells the class"), described]
 
 
 def _where_it_applies(part: str, parameters: Parameters, seed: int) -> Verdict:
@@ -66,12 +70,3 @@ def _where_it_applies(part: str, parameters: Parameters, seed: int) -> Verdict:
     what = "not separable, although this is outside what the proposition supposes" if verdict.status == "holds" else "it is about other data"
     why = "; ".join(deviation.statement for deviation in missing)
     return not_applicable(part, verdict.statement, f"{verdict.detail}; {what}: {why}")
-
-
-def _constructed(parameters: Parameters, seed: int) -> Verdict:
-    part = "construction"
-    if parameters.k == 2:
-        return not_applicable(
-            part, "no linear classifier is right on all points, proved by an exact certificate", "with two classes the noise tells the class"
-        )
-    return _where_it_applies(part, construction(parameters), seed)

@@ -15,8 +15,7 @@ from mvsim.multi_view.parameters import Parameters, regime_label
 from mvsim.multi_view.parameters.models import LINEAR, NETWORK
 from mvsim.papers.midpoint_mixup.section_3 import lemma_3_2, proposition_3_3, proposition_3_4, proposition_3_5, proposition_4_4
 from mvsim.papers.midpoint_mixup.section_3.orthogonal import OneClass
-from mvsim.papers.midpoint_mixup.section_3.premises import check_two_views, many_points_of_each_class, points_of_definition_3_1
-from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample
+from mvsim.papers.midpoint_mixup.section_3.sample import ONE, Sample, check_two_views, many_points_of_each_class, points_of_definition_3_1
 
 CONSTANT = {"kind": "discrete", "atoms": [0.5]}
 """The law of a constant beta."""
@@ -26,10 +25,7 @@ ENOUGH = 100
 
 
 def _made(model: str, points: int, k: int, **fields: Any) -> Parameters:
-    """Return parameters with the model that a statement is about and, unless N is given, its default number of points for each class.
-
-    N is to be sufficiently large, and what is enough differs.
-    """
+    """Return parameters with the model that a statement is about and, unless N is given, enough points of each class for it."""
     parameters = Parameters(**{"k": k, "model": model, "N": points * k} | fields)
     check_two_views(parameters, "it is")
     return parameters

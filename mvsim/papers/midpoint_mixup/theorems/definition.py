@@ -29,51 +29,27 @@ MOST_STATES = 8
 
 
 class Earlier(NamedTuple):
-    """What a saved state before the end says.
-
-    Attributes
-    ----------
-    time : float
-        Of the state.
-    learned, escaped : numpy.ndarray
-        (k, V) bool: `Learned.by_definition` and `Learned.escaped` of it.
-    """
+    """What a saved state before the end says."""
 
     time: float
-    learned: np.ndarray
+    learned: np.ndarray  # (k, V) bool: `Learned.by_definition` and `Learned.escaped` of it
     escaped: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Which features a network has learned, in three ways.
+    """Which features a network has learned, in three ways."""
 
-    Attributes
-    ----------
-    fresh : numpy.ndarray
-        (k, V): fraction of fresh draws (x, y) ~ D on which view l alone suffices. A tie is not a win.
-    draws : int
-        Fresh draws for each class that are independent of each other. Of the draws that the run took at its records, which ``fresh`` counts too, some
-        have the signal coefficients of one of them, beside other noise.
-    training : numpy.ndarray
-        (k, V): the same fraction over the training points of the class, NaN for a class without points.
-    active : numpy.ndarray
-        (k, V) bool: whether B_{y,l} has a neuron, the proxy of the proofs.
-    accuracy : float
-        Training accuracy of the network, computed from it.
-    escaped : numpy.ndarray
-        (k, V) bool: whether a neuron of the class is beyond the polynomial part on some patch of the view. Other views are dormant.
-    earlier : sequence of Earlier
-        Saved states before the end, in order: those since training accuracy is 1 or, if that is earlier, since the run's own draws have said what
-        they say at the end; and the one before.
-    """
-
-    fresh: np.ndarray
+    fresh: np.ndarray  # (k, V): fraction of fresh draws (x, y) ~ D on which view l alone suffices. A tie is not a win
+    # fresh draws for each class that are independent of each other. Of the draws that the run took at its records, which ``fresh`` counts too, some
+    # have the signal coefficients of one of them, beside other noise
     draws: int
-    training: np.ndarray
-    active: np.ndarray
-    accuracy: float
-    escaped: np.ndarray
+    training: np.ndarray  # (k, V): the same fraction over the training points of the class, NaN for a class without points
+    active: np.ndarray  # (k, V) bool: whether B_{y,l} has a neuron, the proxy of the proofs
+    accuracy: float  # training accuracy of the network, computed from it
+    escaped: np.ndarray  # (k, V) bool: whether a neuron of the class is beyond the polynomial part on some patch of the view. Other views are dormant
+    # saved states before the end, in order: those since training accuracy is 1 or, if that is earlier, since the run's own draws have said what
+    # they say at the end; and the one before
     earlier: Sequence[Earlier] = ()
 
     @property

@@ -1,4 +1,4 @@
-"""The part of Theorems 4.6 and 4.7 about features: in enough classes as many are learned as the theorem says, for all later times.
+"""The two parts of Theorems 4.6 and 4.7: training accuracy is 1, and in enough classes as many features are learned as it says, for all later times.
 
 What is wrong counts only once it has lasted: see `mvsim.papers.midpoint_mixup.theorems.theorems`, which says what a theorem asks of the classes.
 """
@@ -9,41 +9,57 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mvsim.judging.number_text import fold_text, time_text
+from mvsim.judging.number_text import fold_text, time_text, times_text
 from mvsim.judging.verdict import Count, Status, Verdict, margin_above
 from mvsim.numerics.intervals import CONFIDENCE
-from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, PATIENCE, has_lasted, training_status, unchanged_since
+from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, PATIENCE, has_lasted, too_short, training_status, unchanged_since
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned
-from mvsim.papers.midpoint_mixup.theorems.training import accuracy_of, trained_since
 from mvsim.runs.recording.fresh_draws import is_learned
 from mvsim.runs.recording.settling import growth_to_settle
 from mvsim.runs.run import Run
+
+
+def accuracy_of(run: Run, learned: Learned) -> np.ndarray:
+    """Return (T,): training accuracy at the records, the last of them computed again from the final network."""
+    accuracy = run.dataset["training_accuracy"].to_numpy().copy()
+    accuracy[-1] = learned.accuracy
+    return accuracy
+
+
+def trained_since(run: Run, learned: Learned) -> float:
+    """Return since when training accuracy is 1; infinite if it is not."""
+    accuracy = accuracy_of(run, learned)
+    return unchanged_since(run.dataset["time"].to_numpy(), accuracy) if accuracy[-1] == 1.0 else np.inf
+
+
+def training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
+    """Decide whether argmax_s g_s(x_i) = y_i on all training points from some time on."""
+    times, accuracy = run.dataset["time"].to_numpy(), accuracy_of(run, learned)
+    since, last = unchanged_since(times, accuracy), float(accuracy[-1])
+    growth = growth_to_settle(FACTOR, learned.by_definition)
+    status = training_status(times, accuracy, growth)
+    before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
+    detail = f"it is {last:.4g} from t = {since:.4g} to {time_text(times[-1], run.parameters.k)}"
+    detail += f"; {too_short(last, growth)}" if status == "inconclusive" else ""
+    detail += f"; reached and lost {times_text(before)} before" if before else ""
+    name, part = f"Theorem {number} (training accuracy)", "training accuracy"
+    statement = "training accuracy is 1 from some t on"
+    return Verdict(name, status, statement, last, 1.0, margin_above(last, 1.0), detail, number=number, part=part)
+
 
 PARTLY = ", which is why it is undecided: by Definition 4.5 such a view is not learned, but it is not without use either"
 """Stands behind the number of classes that leave a theorem open though the run has lasted long enough."""
 
 
 class Classes(NamedTuple):
-    """What the classes are at the end of a run, and what a theorem asks of them.
+    """What the classes are at the end of a run, and what a theorem asks of them."""
 
-    Attributes
-    ----------
-    right, open, lost : numpy.ndarray
-        (k,) bool: which are as it says, which may be, and which have lost a view that was learned while training accuracy was 1.
-    bound : float
-        The fraction of them that has to be as it says.
-    wanted : int
-        How many features such a class has.
-    outcome : str
-        What that is, in words.
-    """
-
-    right: np.ndarray
+    right: np.ndarray  # (k,) bool: which are as it says, which may be, and which have lost a view that was learned while training accuracy was 1
     open: np.ndarray
     lost: np.ndarray
-    bound: float
-    wanted: int
-    outcome: str
+    bound: float  # the fraction of them that has to be as it says
+    wanted: int  # how many features such a class has
+    outcome: str  # what that is, in words
 
     @property
     def broken(self) -> bool:
@@ -56,7 +72,9 @@ def features(number: str, statement: str, run: Run, learned: Learned, classes: C
     decision, right = _decided(run, learned, classes), classes.right
     count, measured = Count(int(right.sum()), len(right), "classes", outcome=classes.outcome), float(right.mean())
     left_open = decision.is_lasting and decision.status == "inconclusive"
-    told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision), _share_told(learned), *_others_told(classes)]
+    told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision)]
+    told += [f"a learned view suffices on at least {learned.least_share_told} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"]
+    told += [] if right.all() else [f"not so in {_classes_named(np.flatnonzero(~right))}"]
     told += [*_partly_told(learned, left_open), *_draws_told(run, learned), *_lost_told(learned, classes), *_unsaved_told(run, learned)]
     name, margin = f"Theorem {number} (features)", margin_above(measured, classes.bound)
     detail = "; ".join(told)
@@ -66,27 +84,13 @@ def features(number: str, statement: str, run: Run, learned: Learned, classes: C
 
 
 class Decision(NamedTuple):
-    """What is said of the part about features.
-
-    Attributes
-    ----------
-    status : str
-        Of the verdict.
-    since : float
-        The time since which features are as they are at the end.
-    factor : float
-        By which time has to grow after that.
-    is_lasting : bool
-        Whether it has, with training accuracy through with its changes.
-    until : float
-        The time to which a run has to be followed for that, if nothing changes any more.
-    """
+    """What is said of the part about features."""
 
     status: Status
-    since: float
-    factor: float
-    is_lasting: bool
-    until: float
+    since: float  # the time since which features are as they are at the end
+    factor: float  # by which time has to grow after that
+    is_lasting: bool  # whether it has, with training accuracy through with its changes
+    until: float  # the time to which a run has to be followed for that, if nothing changes any more
 
 
 def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
@@ -136,16 +140,6 @@ def _lasting_told(run: Run, decision: Decision) -> list[str]:
         told.append(f"too short to tell: it and training accuracy have to last while t grows {fold_text(decision.factor)}")
         told += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
     return told
-
-
-def _share_told(learned: Learned) -> str:
-    return f"a learned view suffices on at least {learned.least_share_told} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"
-
-
-def _others_told(classes: Classes) -> list[str]:
-    """Name the classes that are not as the theorem says."""
-    others = np.flatnonzero(~classes.right)
-    return [f"not so in {_classes_named(others)}"] if len(others) else []
 
 
 def _classes_named(classes: np.ndarray) -> str:

@@ -34,25 +34,14 @@ RESOLVED = 10.0 * float(np.finfo(float).eps)
 
 
 class Predicted(NamedTuple):
-    """When the views that have not escaped will; `moment` has it of one view.
+    """When the views that have not escaped will; `moment` has it of one view."""
 
-    Attributes
-    ----------
-    log_time : numpy.ndarray
-        (k, V) ln t* of the first neuron of each view to escape; infinite if none is on its way, NaN for views that have escaped or if there are too
-        few records.
-    error : numpy.ndarray
-        (k, V) of it, in ln t.
-    not_before : numpy.ndarray
-        (k, V) ln of a time before which no neuron of the view escapes; as ``log_time`` where there is none to say.
-    records : int
-        How many records were fitted.
-    """
-
+    # (k, V) ln t* of the first neuron of each view to escape; infinite if none is on its way, NaN for views that have escaped or if there are too
+    # few records
     log_time: np.ndarray
-    error: np.ndarray
-    not_before: np.ndarray
-    records: int
+    error: np.ndarray  # (k, V) of it, in ln t
+    not_before: np.ndarray  # (k, V) ln of a time before which no neuron of the view escapes; as ``log_time`` where there is none to say
+    records: int  # how many records were fitted
 
     def moment(self, y: int, view: int, log_end: float) -> Moment:
         """Return when one view escapes, given ln t at the end of the run."""
@@ -73,7 +62,7 @@ def predicted_escapes(evidence: Evidence) -> Predicted:
 def _escapes_of_neurons(evidence: Evidence) -> Predicted:
     """Return the same of each neuron (k, m, V), from the decay of its potential; infinite where that is infinite at times."""
     u = _potential(evidence.own, evidence.parameters)
-    window = _window(evidence)
+    window = np.flatnonzero(evidence.times >= evidence.times[-1] / FACTOR)
     usable = np.isfinite(u[window]).all(axis=0) if len(window) else np.zeros(u.shape[1:], dtype=bool)
     fitted = trend(evidence, np.where(usable, u, 0.0))
     found = Predicted(*fitted.crossing(), fitted.not_before(), fitted.records)
@@ -118,7 +107,3 @@ def _at_end(evidence: Evidence) -> Predicted:
         # u / |du / d ln t| = c / ((alpha - 2) t c'), in which u, which may be beyond any double, cancels.
         way = np.where(speed > 0.0, c / ((evidence.parameters.alpha - 2.0) * evidence.times[-1] * np.where(speed > 0.0, speed, 1.0)), np.inf)
     return Predicted(log_end + way, np.where(np.isfinite(way), np.inf, 0.0), log_end + way, 0)
-
-
-def _window(evidence: Evidence) -> np.ndarray:
-    return np.flatnonzero(evidence.times >= evidence.times[-1] / FACTOR)

@@ -27,8 +27,7 @@ import numpy as np
 
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned
-from mvsim.papers.midpoint_mixup.theorems.features import Classes, features
-from mvsim.papers.midpoint_mixup.theorems.training import trained_since, training_accuracy
+from mvsim.papers.midpoint_mixup.theorems.features import Classes, features, trained_since, training_accuracy
 from mvsim.runs.run import Run
 
 ONE_FEATURE = 0.9

@@ -34,42 +34,25 @@ SOON = 1000.0
 """Factor of time after the end of a run within which what is predicted is said as a multiple of that end, too."""
 
 COUNTED_ON = 0.5
-"""Part of the way in ln t, to where nothing happens by the fit, that is expected to be free of events. In the study permanence some escapes came
-before all of that way, none before three quarters of it; the part was chosen after these."""
+"""Part of the way in ln t, to where nothing happens by the fit, that is expected to be free of events: in the study permanence some escapes came
+before all of that way, none before three quarters of it."""
 
 TESTED = 4.0
-"""Decades of time after the end of a run over which that study compared what was predicted with what came: three to five, by run. What lies beyond
-is extrapolated."""
+"""Decades of time after the end of a run over which that study compared what was predicted with what came; what lies beyond is extrapolated."""
 
 FAR_BEYOND = 1000.0
-"""Power of ten from which on times are not told: at d = k^20 trends lead to powers with 36 digits, which nothing has tested."""
+"""Power of ten from which on times are not told."""
 
 
 class Trend(NamedTuple):
-    """Values as linear functions of ln t; arrays (...) unless `records` is less than `FEWEST`, where they are NaN.
+    """Values as linear functions of ln t; arrays (...) unless `records` is less than `FEWEST`, where they are NaN."""
 
-    Attributes
-    ----------
-    log_time : float
-        ln t at the end.
-    value : numpy.ndarray
-        The value there.
-    slope : numpy.ndarray
-        Of the value over ln t.
-    error : numpy.ndarray
-        Standard error of the slope.
-    drift : numpy.ndarray
-        Change of the slope over ln t, >= 0.
-    records : int
-        How many records were fitted.
-    """
-
-    log_time: float
-    value: np.ndarray
-    slope: np.ndarray
-    error: np.ndarray
-    drift: np.ndarray
-    records: int
+    log_time: float  # ln t at the end
+    value: np.ndarray  # the value there
+    slope: np.ndarray  # of the value over ln t
+    error: np.ndarray  # Standard error of the slope
+    drift: np.ndarray  # Change of the slope over ln t, >= 0
+    records: int  # how many records were fitted
 
     def crossing(self, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Return ln of the time at which the value comes to a level, and its error in ln t.
@@ -132,24 +115,12 @@ def _line(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Moment(NamedTuple):
-    """When something is predicted to happen.
+    """When something is predicted to happen."""
 
-    Attributes
-    ----------
-    log_time : float
-        ln t; infinite if it is not on its way.
-    error : float
-        Of it, by the fit.
-    not_before : float
-        ln of a time before which it does not happen.
-    log_end : float
-        ln t at the end of the run.
-    """
-
-    log_time: float
-    error: float
-    not_before: float
-    log_end: float
+    log_time: float  # ln t; infinite if it is not on its way
+    error: float  # of it, by the fit
+    not_before: float  # ln of a time before which it does not happen
+    log_end: float  # ln t at the end of the run
 
     @property
     def is_resolved(self) -> bool:

@@ -4,16 +4,13 @@ import math
 
 import pytest
 
-from mvsim.papers.midpoint_mixup.section_3.deciding import positive, vanishing
+from mvsim.papers.midpoint_mixup.section_3.sample import positive, vanishing
 
 
 @pytest.mark.parametrize(
-    ("measured", "status"), [(0.0, "holds"), (1e-13, "holds"), (-1e-13, "holds"), (1.0, "fails"), (-1.0, "fails"), (math.nan, "fails")]
+    ("measured", "vanishes", "is_positive"),
+    [(0.0, True, False), (1e-13, True, False), (-1e-13, True, False), (1.0, False, True), (-1.0, False, False), (math.nan, False, False)],
 )
-def test_a_number_vanishes_if_it_is_near_0_on_either_side(measured, status):
-    assert vanishing("n", "s", measured, 1e-12, "").status == status
-
-
-@pytest.mark.parametrize(("measured", "status"), [(1.0, "holds"), (1e-13, "fails"), (0.0, "fails"), (-1.0, "fails"), (math.nan, "fails")])
-def test_a_number_is_positive_above_what_counts_as_0(measured, status):
-    assert positive("n", "s", measured, 1e-12, "").status == status
+def test_a_number_vanishes_near_0_on_either_side_and_is_positive_beyond_that(measured, vanishes, is_positive):
+    for decide, holds in ((vanishing, vanishes), (positive, is_positive)):
+        assert decide("n", "s", measured, 1e-12, "").status == ("holds" if holds else "fails"), decide.__name__

@@ -11,7 +11,7 @@ from mvsim.base.errors import UsageError
 from mvsim.cli import main
 from mvsim.judging.controls import control_section
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup.section_3.premises import LEAST_POINTS
+from mvsim.papers.midpoint_mixup.section_3.sample import LEAST_POINTS
 from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3
 
 STATEMENTS = {statement.number: statement for statement in SECTION_3}
@@ -81,7 +81,7 @@ def test_proposition_3_4_leaves_out_data_sets_whose_smallest_class_is_too_small(
     parameters = parameters_of("3.4", 3)
     smallest = [int(np.bincount(mvsim.sample_dataset(parameters, seed).labels).min()) for seed in range(4)]
     least = sorted(smallest)[2]
-    monkeypatch.setattr("mvsim.papers.midpoint_mixup.section_3.premises.LEAST_POINTS", least)
+    monkeypatch.setattr("mvsim.papers.midpoint_mixup.section_3.sample.LEAST_POINTS", least)
     assert [bool(STATEMENTS["3.4"].premises(parameters, seed)) for seed in range(4)] == [size < least for size in smallest]
     assert min(smallest) < least < max(smallest)
 

@@ -1,4 +1,4 @@
-"""Exponentials of a whole array."""
+"""Exponentials of a whole array, and what says whether they fit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from mvsim.multi_view.kernels.jit.compiling import njit
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 _SHIFT = 6755399441055744.0  # 1.5 * 2^52: added to a number, it leaves the nearest integer in the lowest bits
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+
+
+@njit(forceinline=True, **_OPTIONS)
+def largest_entry(x):
+    """Return max(0, largest entry); bits of positive numbers are ordered as integers, whose maxima vectorise."""
+    bits, result = x.view(np.int64), np.zeros(1, np.int64)
+    most = 0
+    for i in range(len(bits)):
+        most = max(most, bits[i])
+    result[0] = most
+    return result.view(np.float64)[0]
 
 
 @njit(**_OPTIONS)

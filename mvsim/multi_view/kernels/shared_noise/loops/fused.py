@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.multi_view.kernels.jit.compiling import njit
-from mvsim.multi_view.kernels.jit.loops.exponential import exponentiate
+from mvsim.multi_view.kernels.jit.loops.exponential import exponentiate, largest_entry
 from mvsim.multi_view.kernels.jit.loops.work_list import mark_done, take, wait_for
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.shared_noise.layout import Corrections, PairBlocks, Terms
@@ -66,17 +66,6 @@ class Memory(NamedTuple):
 
 
 @njit(forceinline=True, **_OPTIONS)
-def _largest(x):
-    """Return max(0, largest entry); bits of positive numbers are ordered as integers, whose maxima vectorise."""
-    bits, result = x.view(np.int64), np.zeros(1, np.int64)
-    most = 0
-    for i in range(len(bits)):
-        most = max(most, bits[i])
-    result[0] = most
-    return result.view(np.float64)[0]
-
-
-@njit(forceinline=True, **_OPTIONS)
 def _add(rows, out):
     rows, out = rows.reshape(rows.size), out.reshape(out.size)
     for n in range(len(out)):
@@ -114,7 +103,7 @@ def _exponentials_of_class(y, constants, memory):
     blocks = len(constants.pairs.blocks)
     for block in range(blocks):
         terms[block] *= constants.pairs.repeats
-    largest = _largest(U) + _largest(V) + _largest(terms[:blocks]) + _largest(terms[blocks:])
+    largest = largest_entry(U) + largest_entry(V) + largest_entry(terms[:blocks]) + largest_entry(terms[blocks:])
     memory.largest[y] = largest if np.isfinite(memory.linear[y]) else np.inf
     if memory.largest[y] < LARGEST_OUTPUT:
         exponentiate(U)

@@ -39,7 +39,7 @@ def linear_part(targets, values):
 
 
 @njit(forceinline=True, **SUMS)
-def _sum_of_logarithms(Z):
+def sum_of_logarithms(Z):
     """Return the sum of log Z for Z >= 1, with one logarithm for as many factors as fit into a double."""
     bound = 0.0
     for n in range(len(Z)):
@@ -93,7 +93,7 @@ def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums):
         if folded:
             for a in range(rows):
                 Z[a, :a] = 1.0
-        total = pair_weight * _sum_of_logarithms(Z_[: rows * cols])
+        total = pair_weight * sum_of_logarithms(Z_[: rows * cols])
         W = Z
         for n in range(rows * cols):
             Z_[n] = pair_weight / Z_[n]
