@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import fractions
 import functools
 import os
@@ -23,7 +24,31 @@ from fuzzing.command import SECONDS, contents
 from fuzzing.files import run_bytes
 from fuzzing.world import TakesTooLongError, at_most, watched
 from mvsim.base.echo import escaped
+from mvsim.base.inputs import plain
 from mvsim.pictures import run_figure, save_figure
+
+
+class Word(enum.Enum):
+    """A word of somebody else's program."""
+
+    ERM = "erm"
+
+
+class Name(enum.StrEnum):
+    """The same as a text."""
+
+    ERM = "erm"
+
+
+class Text(str):
+    """Text of a type of its own."""
+
+    __slots__ = ()
+
+
+class Whole(int):
+    """An integer of a type of its own."""
+
 
 VALUES: dict[str, Callable[[], Any]] = {
     **{
@@ -70,6 +95,16 @@ VALUES: dict[str, Callable[[], Any]] = {
     "np.array([])": lambda: np.array([]),
     "np.zeros((0, 3))": lambda: np.zeros((0, 3)),
     "np.arange(3)": lambda: np.arange(3),
+    "np.str_('erm')": lambda: np.str_("erm"),
+    "np.str_('x')": lambda: np.str_("x"),
+    "np.array('erm')": lambda: np.array("erm"),
+    "np.array(['erm'])": lambda: np.array(["erm"]),
+    "np.array(['loss'])": lambda: np.array(["loss"]),
+    "np.bytes_(b'erm')": lambda: np.bytes_(b"erm"),
+    "Enum": lambda: Word.ERM,
+    "StrEnum": lambda: Name.ERM,
+    "subclass of str": lambda: Text("erm"),
+    "subclass of int": lambda: Whole(3),
     "np.full(4d, nan)": lambda: np.full((3, 2, 3, 2), np.nan),
     "np.full(4d, 3e38)": lambda: np.full((3, 2, 3, 2), 3e38),
     "np.full(4d, 1e308)": lambda: np.full((3, 2, 3, 2), 1e308),
@@ -135,7 +170,7 @@ def _law(law: type) -> Callable[..., Any]:
     return lambda **fields: law(**fields)
 
 
-_SMALL_NUMBERS = ("2", "3", "'3'", "1.5", "np.int8(3)", "np.array(3)", "range(3)", "np.arange(3)", "generator", "[]", "()")
+_SMALL_NUMBERS = ("2", "3", "'3'", "1.5", "np.int8(3)", "np.array(3)", "range(3)", "np.arange(3)", "generator", "subclass of int", "[]", "()")
 """As a number of classes or seeds, these start runs or ask for none."""
 
 _SIMULATE = {
@@ -246,7 +281,7 @@ class Call:
             except mvsim.UsageError as error:
                 refused = True
                 names = [new for old, new in function.other_names if old == self.argument]
-                value = arguments[self.argument]
+                value = plain(arguments[self.argument])
                 files = value if isinstance(value, list) else [value]
                 names += [escaped(os.fspath(file)) for file in files if isinstance(file, (str, os.PathLike)) and os.fspath(file)]
                 found += message.breaches(f"mvsim: {error}", [self.argument, *names], self.label)

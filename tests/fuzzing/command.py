@@ -41,6 +41,8 @@ class Command:
         Patterns of the names of files that it may leave, besides those that were there.
     apart : bool
         Whether it is tried in a process of its own.
+    environment : tuple
+        Names and values of variables of that process.
     """
 
     words: tuple[str, ...]
@@ -50,6 +52,7 @@ class Command:
     files: tuple[tuple[str, bytes], ...] = ()
     makes: tuple[str, ...] = ()
     apart: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
     def breaches(self, folder: Path) -> list[Breach]:
         for name, content in self.files:
@@ -147,7 +150,7 @@ def _run_apart(case: Command, folder: Path) -> tuple[list[Breach], int | None, s
     """Run ``python -m mvsim``."""
     words = [sys.executable, "-m", "mvsim", *case.words]
     root = str(Path(__file__).resolve().parents[2])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])}
+    environment = os.environ | dict(case.environment) | {"PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])}
     try:
         answer = subprocess.run(words, cwd=folder, capture_output=True, check=False, timeout=10 * SECONDS, stdin=subprocess.DEVNULL, env=environment)
     except subprocess.TimeoutExpired:

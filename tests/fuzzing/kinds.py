@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import tempfile
 import threading
@@ -16,10 +15,10 @@ from hypothesis import strategies as st
 import mvsim
 from fuzzing.breach import Breach, raised
 from fuzzing.calls import calls
-from fuzzing.command import Command
 from fuzzing.configs import configs
 from fuzzing.files import files
 from fuzzing.laws import laws
+from fuzzing.places import apart, mounted
 from fuzzing.problems import problems
 from fuzzing.words import words
 from fuzzing.world import watched
@@ -60,23 +59,19 @@ class Together:
         return found + watch.breaches
 
 
-@st.composite
-def apart(draw: st.DrawFn) -> Command:
-    return dataclasses.replace(draw(st.one_of(words(), laws(), configs())), apart=True)
-
-
 def together() -> st.SearchStrategy[Together]:
     return st.builds(Together, st.lists(st.sampled_from(tuple(OBJECTIVES)), min_size=2, max_size=4).map(tuple), st.sampled_from(tuple(INTEGRATORS)))
 
 
 KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], int]] = {
-    "words": (words, 4000),
+    "words": (words, 3900),
     "configs": (configs, 1700),
     "laws": (laws, 1300),
     "calls": (calls, 2000),
     "files": (files, 450),
     "problems": (lambda: problems((1.0, 2.0, 8.0, 64.0)), 480),
     "together": (together, 20),
+    "mounted": (mounted, 100),
     "apart": (apart, 50),
 }
 """Strategy and number of cases of 10,000."""

@@ -90,7 +90,8 @@ def watched(what: str) -> Iterator[Watch]:
 
 def foreseen(text: str) -> bool:
     """Whether a warning is one that mvsim means its user to read."""
-    return text.startswith("eta=") and "exceeds 2 / lambda_max" in text
+    mounts = ("its file system has no locks, so that", "the folder could not be written to the disk at once")
+    return (text.startswith("eta=") and "exceeds 2 / lambda_max" in text) or any(words in text for words in mounts)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from fuzzing.configs import configs
 from fuzzing.files import files
 from fuzzing.laws import laws
 from fuzzing.message import breaches
+from fuzzing.places import mounted
 from fuzzing.problems import problems
 from fuzzing.words import FLAGS, SIMULATE, words
 from hypothesis import HealthCheck, given, settings
@@ -28,9 +29,9 @@ import mvsim
 from mvsim.runs.simulation import entry
 from mvsim.runs.simulation.options import RunOptions
 
-CASES = {"words": words(), "configs": configs(), "laws": laws(), "calls": calls(), "files": files(), "problems": problems()}
+CASES = {"words": words(), "configs": configs(), "laws": laws(), "calls": calls(), "files": files(), "problems": problems(), "mounted": mounted()}
 
-NUMBERS = {"words": 20, "configs": 10, "laws": 10, "calls": 15, "files": 4, "problems": 5}
+NUMBERS = {"words": 20, "configs": 10, "laws": 10, "calls": 15, "files": 4, "problems": 5, "mounted": 4}
 """Of the cases of each strategy that quick tests try; slow ones try four times as many."""
 
 QUICK = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck), print_blob=False)

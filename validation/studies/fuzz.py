@@ -1,7 +1,8 @@
 """Ten thousand cases of input of every kind, right, nearly right and garbage (`tests/fuzzing`); what breaks, with the smallest example found.
 
 Kinds: argument vectors and TOML files for every command, laws of beta and lambda, calls of the Python API, damaged and forged run files, tiny
-problems over the whole domain of `mvsim.Parameters`, runs in several threads, commands in processes of their own. For every case: no traceback,
+problems over the whole domain of `mvsim.Parameters`, runs in several threads, runs on file systems without locks, commands in processes of their own
+with the environment of others. For every case: no traceback,
 no Python warning, no exit code but 0, 1, 2, 3 and 130; a refusal is one printable line of at most 450 characters that names what is wrong, and
 stdout stays empty; the API raises nothing but errors of mvsim; no file is left that the command does not document; streams, environment, warning
 filters, numpy's error handling, signal handlers and the working directory are as they were.
@@ -34,7 +35,7 @@ load("fuzzing")  # what is tried, and what counts as broken: modules below impor
 
 TITLE = "Fuzzing of all inputs"
 
-BATCH = {"apart": 10, "together": 5, "problems": 40, "files": 50}
+BATCH = {"apart": 10, "together": 5, "mounted": 25, "problems": 40, "files": 50}
 """Cases in a batch; of other kinds `USUAL`."""
 
 USUAL = 100
@@ -42,12 +43,13 @@ SHRINKING = 12.0
 """Seconds spent on making an example smaller."""
 
 WORDED = {
-    "apart": "commands in processes of their own",
+    "apart": "commands in processes of their own, with the environment of others",
     "calls": "calls of the Python API",
     "configs": "TOML files for every command",
     "files": "damaged and forged run files",
     "laws": "laws of beta and lambda",
     "problems": "tiny problems over the whole domain of parameters",
+    "mounted": "runs on file systems without locks, or without fsync of folders",
     "together": "runs in several threads",
     "words": "command lines",
 }

@@ -55,7 +55,7 @@ def test_where_a_class_has_no_escape_the_predicted_one_counts(erm):
         ({"fields": {"theorem": "4.7"}}, "theorem='4.7': is no option; name statements with their paper, as in midpoint/theorem-4.6"),
         ({"what": ("midpoint/4.6",), "fields": {"zzz": 1}}, "zzz=1: is no argument and no option of Theorem 4.6$"),
         ({"what": ("a.nc",), "fields": {"d": 5}}, "d=5: is for statements without runs"),
-        ({"what": ("midpoint/4.6",), "fields": {"d": (5, 6, 7), "k": (4, 5)}}, "d=5, 6, 7: 3 values for 2 of k; give one, or one for each k"),
+        ({"what": ("midpoint/4.6",), "fields": {"d": (5, 6, 7), "k": (4, 5)}}, r"d=\(5, 6, 7\): 3 values for 2 of k; give one, or one for each k"),
         ({"controls": "yes"}, "controls='yes': must be True or False"),
         ({"what": ("midpoint/4.6",), "follow": 1}, "follow=1: must be True or False"),
         ({"what": ("a.nc", "midpoint/claim-B.99")}, "'midpoint/claim-B.99': is no statement of this paper"),
