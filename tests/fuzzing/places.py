@@ -42,17 +42,15 @@ NO_FOLDERS = (errno.EBADF, errno.EACCES, errno.EPERM, errno.ENOSYS, errno.EINVAL
 
 
 @dataclass(frozen=True)
-class Mounted:
+class Mounted(Command):
     """A command on a file system that answers flock, or fsync of a folder, with an error."""
 
-    command: Command
-    lacks: str
-    number: int
+    lacks: str = "locks"
+    number: int = errno.ENOLCK
 
     def breaches(self, folder: Path) -> list[Breach]:
-        """Try it and return what is wrong."""
         with _lacking(self.lacks, self.number):
-            return self.command.breaches(folder)
+            return super().breaches(folder)
 
 
 @contextlib.contextmanager
@@ -76,7 +74,7 @@ def mounted(draw: st.DrawFn) -> Mounted:
     """Return a run on such a file system: one that must be made, or one with any right values."""
     what, numbers = draw(st.sampled_from((("locks", NO_LOCKS), ("folders", NO_FOLDERS))))
     plain = Command(("simulate", *words_of(SMALL), "--out", "run.nc"), "a run on a mount", refused=False, makes=MADE)
-    return Mounted(draw(st.one_of(st.just(plain), right())), what, draw(st.sampled_from(numbers)))
+    return Mounted(**vars(draw(st.one_of(st.just(plain), right()))), lacks=what, number=draw(st.sampled_from(numbers)))
 
 
 @st.composite
