@@ -144,7 +144,7 @@ def width_of(level_start, level):
     return -(-(level_start[level + 1] - level_start[level]) // WIDTH) * WIDTH
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _add_values(i0, i1, columns, feature, signal, width, activation, U):
     """Add U of points i0 .. i1 - 1 for one level."""
     G, unit = len(U), activation.unit
@@ -162,7 +162,7 @@ def _add_values(i0, i1, columns, feature, signal, width, activation, U):
                     row[z] += unit * (first + second)
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _pull_back_values(i0, i1, columns, feature, signal, width, activation, D, out):
     """Fill out with the adjoint of `_add_values` at D (G, N, W)."""
     G, W = D.shape[0], D.shape[2]
@@ -200,7 +200,7 @@ def _pull_back_values(i0, i1, columns, feature, signal, width, activation, D, ou
             out[F + g, z] = 0.5 * by_noise[g, z]
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _linear_part(i0, i1, U, of_label, noise_target, label_weight):
     """Return the sum of target times U over some points."""
     G, _, W = U.shape
@@ -218,7 +218,7 @@ def _linear_part(i0, i1, U, of_label, noise_target, label_weight):
     return of_labels + linear
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _exponentiate_points(i0, i1, U, used):
     """Put exponentials in the place of values of some points, 0 in the padding; return the largest value."""
     G, _, W = U.shape
@@ -248,7 +248,7 @@ def _exponentials_of_points(part, constants, which, memory):
     memory.largest[part] = most if np.isfinite(memory.linear[part]) else np.inf
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _add_terms(columns, terms, width, activation, to):
     """Add all terms for one level to (B + E, W)."""
     point, times, first, a, second, b = terms
@@ -258,7 +258,7 @@ def _add_terms(columns, terms, width, activation, to):
             row[z] += weight * value(a_t * x[z] + b_t * y[z], activation)
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _pull_back_terms(columns, terms, width, activation, residual, out):
     """Fill out with the adjoint of `_add_terms` at residual (B + E, W)."""
     point, times, first, a, second, b = terms
@@ -309,7 +309,7 @@ def largest_block(start):
     return largest
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _times_noise(second, noise, Y):
     """Fill Y (cols, W) with the exponentials of second points times those of the noise, (W,)."""
     for b in range(len(Y)):
@@ -347,7 +347,7 @@ def fill_partition_functions(used, pairs, offset, U, terms, partition, extra_par
     return True
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _set_apart(block, pairs, Z, number):
     """Put a number in the place of pairs that are summed by themselves, and of those below the diagonal, which are not visited."""
     g, h = pairs.blocks[block, 0], pairs.blocks[block, 1]
@@ -374,7 +374,7 @@ def softmax_of_block(block, pairs, resting, Z):
     return total
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _softmax_apart(weight, resting, X, a, Y, b, terms, t, targets, by_X, by_Y):
     """Add the derivatives of one pair that is summed by itself, put that by its term in the place of its exponential, and return its log Z."""
     partition = resting
@@ -390,14 +390,14 @@ def _softmax_apart(weight, resting, X, a, Y, b, terms, t, targets, by_X, by_Y):
     return weight * math.log(partition)
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _multiply(x, to):
     x, to = x.reshape(x.size), to.reshape(to.size)
     for n in range(len(to)):
         to[n] *= x[n]
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _put_derivatives(by_outputs, of_label, noise_target, label_weight, D):
     """Take the targets off and fill D, the derivatives by U of some points and one pattern, (n, W)."""
     for n in range(D.shape[0]):
@@ -407,7 +407,7 @@ def _put_derivatives(by_outputs, of_label, noise_target, label_weight, D):
             D[n, of_label[n]] -= label_weight
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _noise_derivative(by_outputs, repeats, target, t):
     for z in range(len(t)):
         t[z] = 0.0

@@ -66,7 +66,7 @@ class Memory(NamedTuple):
     terms: np.ndarray
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _signals(column, feature, signal, x):
     """Fill x (S, N): half of each signal patch."""
     for p in range(len(x)):
@@ -74,7 +74,7 @@ def _signals(column, feature, signal, x):
             x[p, i] = 0.5 * signal[i, p] * column[feature[i, p]]
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _add_values(column, x, activation, U):
     """Add U of one neuron."""
     G, N = U.shape
@@ -86,7 +86,7 @@ def _add_values(column, x, activation, U):
                 U[g, i] += activation.unit * value(x[p, i] + n, activation)
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _pull_back_values(column, x, feature, signal, activation, D, out):
     """Add the adjoint of `_add_values` at D (G, N) to out."""
     G, N = D.shape
@@ -105,14 +105,14 @@ def _pull_back_values(column, x, feature, signal, activation, D, out):
             out[feature[i, p]] += 0.5 * signal[i, p] * by_signal[p, i]
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _add_terms(column, terms, activation, to):
     point, times, first, a, second, b = terms
     for t in range(len(point)):
         to[point[t]] += activation.unit * times[t] * value(a[t] * column[first[t]] + b[t] * column[second[t]], activation)
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _pull_back_terms(column, terms, activation, residual, out):
     point, times, first, a, second, b = terms
     for t in range(len(point)):
@@ -121,7 +121,7 @@ def _pull_back_terms(column, terms, activation, residual, out):
         out[second[t]] += b[t] * rate
 
 
-@njit(**_OPTIONS)
+@njit(forceinline=True, **_OPTIONS)
 def _derivatives_of_blocks(constants, which, U, terms):
     """Put derivatives of the sum of log Z in the place of exponentials, and return it."""
     pairs = constants.pairs
