@@ -8,6 +8,7 @@ import pytest
 from example_run import assert_same_bits
 
 import mvsim as package
+from mvsim.cli.dispatch import exit_code
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.parameters import Parameters, dimension
@@ -293,6 +294,11 @@ def test_warnings_are_one_line_each(mvsim, monkeypatch):
 
 
 @pytest.mark.filterwarnings("always::UserWarning")
+@pytest.mark.parametrize(("error", "code"), [("StalledError", 3), ("DivergedError", 3), ("UsageError", 2), ("Interrupted", 130)])
+def test_an_error_decides_the_exit_code(error, code):
+    assert exit_code(getattr(package, error)("x")) == code
+
+
 def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
     def diverge(*arguments, **options):
         raise package.DivergedError("eta=1e+300: the correlations are not finite after step 2")

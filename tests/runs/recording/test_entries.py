@@ -7,6 +7,7 @@ from problems import BASE
 from scipy.integrate import quad
 
 import mvsim
+from mvsim.flow import State
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.recording.entries import EscapeLog, count_predicted, predicted_escape_times
 
@@ -101,3 +102,13 @@ def test_pairs_of_points_with_themselves_make_at_most_all_of_the_growth(N, loss)
             assert 10.0 <= share <= 100.0
             assert share == 100.0 or N > 1
         assert not np.isnan(objective.log_growth_rates()).any()
+
+
+def test_the_time_of_an_escape_is_interpolated_between_two_states():
+    before, after = np.full((1, 1, 1, 2), 0.1), np.full((1, 1, 1, 2), 0.5)
+    after[..., 1] = 0.15  # this view stays below
+    log = EscapeLog.started(before[:, :, 0], 0.2)
+    log.observe(State(3, 10.0, before), State(4, 14.0, after))
+    assert log.time[0, 0, 0] == pytest.approx(11.0)
+    assert np.isnan(log.time[0, 0, 1])
+    assert log.step.tolist() == [[[4, -1]]]
