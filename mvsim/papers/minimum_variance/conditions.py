@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mvsim.papers.minimum_variance.distribution import Distribution
+from mvsim.papers.minimum_variance.hulls import gap_vector, margin_vector
 from mvsim.papers.minimum_variance.laws import Atoms
-from mvsim.papers.minimum_variance.margins import gap_vector, margin_vector
 
 ZERO = 1e-12
 """What is 0 up to round-off, relative to the size of the data."""

@@ -11,8 +11,8 @@ import numpy as np
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_between, check_integer, check_kind
+from mvsim.papers.minimum_variance.hulls import TOUCHING, gap_vector
 from mvsim.papers.minimum_variance.laws import Atoms, Law, Product, Uniform
-from mvsim.papers.minimum_variance.margins import TOUCHING, gap_vector
 
 MOST_NODES = 4_000_000
 """Points of a quadrature over all coordinates; more would fill the memory."""

@@ -8,8 +8,8 @@ from pydantic import Field
 from mvsim.judging.statement import Setting
 from mvsim.papers.minimum_variance.conditions import check
 from mvsim.papers.minimum_variance.distribution import Distribution
+from mvsim.papers.minimum_variance.hulls import margin_vector
 from mvsim.papers.minimum_variance.laws import Atoms, Law, Product, Uniform
-from mvsim.papers.minimum_variance.margins import margin_vector
 
 
 class Drawn(Setting):

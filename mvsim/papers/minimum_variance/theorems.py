@@ -37,8 +37,9 @@ from mvsim.judging.verdict import Verdict, at_most, not_applicable
 from mvsim.losses.mixing_laws import law_from
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.drawn_distributions import Drawn, drawn
+from mvsim.papers.minimum_variance.hulls import margin_vector
 from mvsim.papers.minimum_variance.laws import Atoms
-from mvsim.papers.minimum_variance.margins import margin_vector, max_margin
+from mvsim.papers.minimum_variance.margins import max_margin
 from mvsim.papers.minimum_variance.minimisers import loss_of, minimiser, newton
 from mvsim.papers.minimum_variance.output_variance import OutputVariance, output_variance
 
