@@ -84,6 +84,13 @@ class Groups(ABC):
         """
 
     @abstractmethod
+    def few(self, c: np.ndarray, neurons: np.ndarray) -> Field:
+        """Return J as a function of the correlations (k, E, k V) of some neurons of each class, all others as in c; it serves until the next.
+
+        ``neurons`` (k, E) are their numbers, -1 where a class has fewer: correlations there are 0 and remain so.
+        """
+
+    @abstractmethod
     def field(self, c: np.ndarray, positions: np.ndarray) -> Field:
         """Return J as a function of the coordinates at ``positions`` (a,), which `around` returned, all others as in c; it serves until the next."""
 

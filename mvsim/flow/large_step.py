@@ -73,15 +73,12 @@ class Step(NamedTuple):
         In tolerances.
     order : int
         1 or 2.
-    reached : numpy.ndarray, optional
-        Where stiff neurons have to be told apart anew, as the others have moved too far since they were.
     """
 
     end: Moment | None
     iterations: int = 0
     error: float = 0.0
     order: int = 1
-    reached: np.ndarray | None = None
 
 
 class LargeSteps:
@@ -140,8 +137,8 @@ class LargeSteps:
                 d = -stiff.solve(c[S] - target[S] + gamma * gradient[S], gamma)
             except (DivergedError, np.linalg.LinAlgError):
                 return Step(None)
-            if not accuracy.size(d) < 10.0 * accuracy.rms:  # the others have moved since the stiff ones were told apart
-                return Step(None, reached=c)
+            if not accuracy.size(d) < 10.0 * accuracy.rms:
+                return Step(None)
             c[S] += d
         else:
             try:

@@ -86,7 +86,7 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
     stiff : StiffNeurons
         J, and its Hessian so far.
     c : numpy.ndarray
-        (n,) all other correlations, for the Hessian.
+        (n,) all other correlations.
     x, target : numpy.ndarray
         (s,) the start and c~.
     gamma : float
@@ -97,7 +97,7 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
 
     def evaluated(x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
-            loss, gradient = stiff.loss_and_gradient(x)
+            loss, gradient = stiff.loss_and_gradient(c, x)
         except DivergedError:
             return np.inf, np.full_like(x, np.nan)
         away = x - target
