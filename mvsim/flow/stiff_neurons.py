@@ -56,10 +56,10 @@ class StiffNeurons:
         return not (np.repeat(stiff_neurons(self._layout, c), self._layout.features) & ~self.mask).any()
 
     def loss_and_gradient(self, c: np.ndarray, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return J and its gradient (s,) where they are at x (s,), all others as in c."""
+        """Return J and its gradient (n,) where they are at x (s,), all others as in c."""
         self.gradients += 1
         loss, gradient = self._field.loss_and_gradient(0, self._with(c, x))
-        return loss, gradient.ravel()[self.index]
+        return loss, gradient.ravel()
 
     @property
     def is_known(self) -> bool:
