@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mvsim.base.errors import StalledError
+from mvsim.base.errors import StalledError, UsageError
 from mvsim.flow.arrays import unpack
-from mvsim.flow.base import State, Visit
+from mvsim.flow.base import Field, State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import added
-from mvsim.flow.flow_integrator import FlowIntegrator
+from mvsim.flow.flow_integrator import FlowIntegrator, Rtol
 from mvsim.flow.foretold import Foretold, foretell
 from mvsim.flow.jump import Jump
 from mvsim.flow.large_step import Past, Step
@@ -108,6 +108,14 @@ class EscapeFollower(FlowIntegrator):
     called = "the gradient flow, from escape to escape,"
     usual = 1e-2
 
+    def __init__(self, field: Field, rtol: Rtol = None) -> None:
+        super().__init__(field, rtol)
+        if field.few is None or field.escaping.alpha <= 2.0:
+            raise UsageError(
+                f"integrator={self.name!r}: there are escapes to follow only with alpha > 2, a smoothed ReLU without weight decay and the factored "
+                "backend; use integrator flow"
+            )
+
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if "wait" in arrays else None
@@ -116,6 +124,8 @@ class EscapeFollower(FlowIntegrator):
         """Yield every step."""
         layout = Layout(state.c.shape, self.field.escaping)
         memory = state.memory
+        if self.field.curvature(state.c) is None:
+            raise UsageError(f"integrator={self.name!r}: needs the Hessian of the cross-entropy of single points or all pairs; use integrator flow")
         if memory is None:
             state, memory = self._started(state, layout)
         chart = memory.chart

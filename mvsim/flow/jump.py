@@ -183,11 +183,9 @@ class Jumps:
         predicted = np.where(stiff.mask, now.c, carried_on(layout, self._chart, now, now.w, size, learned))
         predicted[leads.held] = leads.moved(now.c, begun, size)
         if S.size:
-            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS, slow=0.5)
-            stiff.forget()
+            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS)
             try:
                 x = minimise(stiff, now.c, now.c[S], now.c[S], size, accuracy).x
-                stiff.forget()
                 x = minimise(stiff, now.c, x, x, RELAXED * size, accuracy._replace(iterations=RELAXATIONS)).x
             except np.linalg.LinAlgError:
                 return None

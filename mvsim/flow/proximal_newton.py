@@ -48,8 +48,6 @@ class Accuracy(NamedTuple):
         Largest error that they may have after the last correction.
     iterations : int
         Most of them.
-    slow : float
-        Factor by which a correction has to be smaller than the last, else the Hessian is made anew.
     """
 
     unit: np.ndarray
@@ -57,7 +55,6 @@ class Accuracy(NamedTuple):
     own: np.ndarray
     own_error: float
     iterations: int = 12
-    slow: float = 0.8
 
     def size(self, correction: np.ndarray) -> float:
         """Return the root mean square of a correction."""
@@ -71,7 +68,7 @@ class Accuracy(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The end of an iteration: x (s,), how many iterations it took, whether it is accurate enough, and the last gradient (n,), a correction before."""
+    """The end of an iteration: x (s,), how many it took, whether x is accurate enough, and the gradient (n,) a correction before."""
 
     x: np.ndarray
     iterations: int
@@ -153,7 +150,4 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         learn(x_next - x, r_next - r)
         x, phi, r, gradient, fresh = x_next, phi_next, r_next, gradient_next, False
         d = correction(r, 0.05 if size_next > 0.1 * size else NEAR_GAMMA)
-        if accuracy.size(d) > max(accuracy.slow * size, accuracy.rms):
-            stiff.linearise(c, x)
-            fresh, d = True, correction(r)
     return Solution(x, accuracy.iterations, False, gradient)

@@ -55,7 +55,7 @@ class Stage:
     """
 
     def __init__(self, field: Field, layout: Layout, chart: EscapeChart, now: Moment, past: Past | None, time: float, tolerance: float) -> None:
-        assert field.groups is not None
+        assert field.few is not None
         self._field, self._whole, self._chart, self._begun = field, layout, chart, now
         self._learned = layout.learned(now.c)
         charted = np.zeros(layout.size, bool)
@@ -75,7 +75,7 @@ class Stage:
         features = np.arange(layout.features)
         self.index = (layout.features * (layout.shape[1] * y + neurons[y, e])[:, None] + features).ravel()
         self._place = (layout.features * (count * y + e)[:, None] + features).ravel()
-        few = field.groups.few(now.c.reshape(layout.shape), neurons)
+        few = field.few(now.c.reshape(layout.shape), neurons)
         self.layout = Layout((layout.shape[0], count, *layout.shape[2:]), few.escaping)
         place = np.full(layout.size, -1)
         place[self.index] = self._place
