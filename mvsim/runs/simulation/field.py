@@ -44,7 +44,7 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         part=part,
         product=objective.hessian_vector_product,
         groups=groups,
-        few=groups and groups.few,
+        few=None if groups is None else groups.few,
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,
