@@ -18,7 +18,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Linear models (Section 3)": ("linear_verdicts", "linear_regime", "linear_in_network"),
     "Minimum-variance features": ("minimum_variance_views", "minimum_variance_figures"),
     "Beyond the theorems": ("choices", "adversary"),
-    "Whether the numbers are right": ("exactness", "flow_accuracy", "flow_literal", "gd_limit", "invariants", "replays"),
+    "Whether the numbers are right": ("exactness", "flow_accuracy", "escape_references", "flow_literal", "gd_limit", "invariants", "replays"),
     "What runs cost": ("flow_runs", "performance", "gradient_costs", "gpu"),
     "The program": ("first_hour", "crash_safety", "sweeps", "fuzz"),
 }  # fmt: skip
