@@ -75,7 +75,7 @@ def test_a_run_that_is_given_twice_is_refused(command, mvsim, runs, tmp_path):
 def test_a_title_is_one_line(title, drawn, mvsim, runs, monkeypatch):
     told = []
     monkeypatch.setattr("mvsim.pictures.plot.run_figure", lambda runs, panels, classes, title: told.append(title))
-    monkeypatch.setattr("mvsim.pictures.save_figure", lambda *what: None)
+    monkeypatch.setattr("mvsim.cli.plot.save_figure", lambda *what: None)
     assert mvsim("plot", "runs/erm.nc", "--title", title, "-o", "a.png").code == 0
     assert told == [drawn]
 
