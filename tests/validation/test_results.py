@@ -134,6 +134,7 @@ SPOILED = {
     "permanence": _set("runs", "0", "views", [{"predicted": 20.0, "error": 0.1, "not_before": 19.0, "counted_on": 12.0, "came": 7.0}] * 3),
     "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
+    "escape_references": _set("k = 50, seed 0, flow, rtol = 0.0001", "times", 1, 1, 4.54e8),
     "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),

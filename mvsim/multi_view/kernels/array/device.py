@@ -69,15 +69,6 @@ def gpu() -> Device:
     return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU)
 
 
-def gpu_is_there() -> bool:
-    """Return whether there is a GPU that CuPy can take."""
-    try:
-        gpu()
-    except UsageError:
-        return False
-    return True
-
-
 def free_bytes_of_gpu() -> int:
     """Return the bytes that this process may still take on the GPU: what is free there and what CuPy keeps for itself, up to CuPy's limit."""
     import cupy
