@@ -29,7 +29,7 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
         passage=lambda results: f"It is {results['size']}, {results['pair']}.",
     )
     assert run.run_study(one, ["--size", "2", "--results-dir", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "All is well.\n\nIt is 2, [1, 2].\nreplays: holds\n"
+    assert capsys.readouterr().out == "All is well.\n\nIt is 2, [1, 2].\nsweeps: holds\n"
     assert run.run_study(one, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
     assert "Check failed: size 3\n" in capsys.readouterr().out
     file = json.loads((tmp_path / "sweeps.json").read_text())
