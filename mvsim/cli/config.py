@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from cyclopts import App
     from cyclopts.argument import ArgumentCollection
 
-LONGEST_KEY = 60
-"""Characters of an unknown key that are repeated: all options stand in the same message."""
-
-
 _LONG_INTEGER = re.compile(r"^.*(?<![\w.\"'])[1-9][\d_]{4300,}(?![\w.]).*$", re.MULTILINE)
 """The line of an integer of more digits than Python reads."""
 
@@ -37,8 +33,9 @@ def apply_config(app: App, commands: tuple[str, ...], arguments: ArgumentCollect
     allowed = [name.removeprefix("--") for argument in arguments if argument is not option for name in argument.names[:1]]
     for key in values:
         if key.replace("_", "-") not in {name.replace("_", "-") for name in allowed}:
-            unknown = f"{shortened(key, LONGEST_KEY)} is not an option{suggestion(key, allowed)}"
-            raise UsageError(f"{path_text(path)}: {unknown}; the options are {', '.join(allowed)}")
+            raise UsageError(
+                f"{path_text(path)}: {shortened(key)} is not an option{suggestion(key, allowed)}; mvsim {commands[-1]} --help lists them"
+            )
     Dict({key: _text(path, key, value) for key, value in values.items()}, source=path, use_commands_as_keys=False)(app, commands, arguments)
 
 

@@ -232,11 +232,12 @@ def pace(status: dict[str, Any]) -> str:
 
 
 def _next_escape(status: dict[str, Any]) -> str:
-    """Say when the next feature is predicted to escape, if that is before a flow ends: it changes the pace, so that no time left can be told."""
+    """Say when features will escape, if the next is before a flow ends: escapes change the pace, so that no time left can be told."""
     escapes: EscapeProgress | None = status.get("escapes")
     if status.get("steps") or escapes is None or escapes.next_time is None or escapes.next_time > (status.get("until") or math.inf):
         return ""
-    return f"{escapes.escaped} of {escapes.features} features escaped, next predicted at t = {escapes.next_time:.3g}"
+    last = "" if escapes.last_time is None else f", last at {escapes.last_time:.3g}"
+    return f"{escapes.escaped} of {escapes.features} features escaped, next at t = {escapes.next_time:.3g}{last}"
 
 
 def begins(info: dict[str, Any]) -> str:

@@ -155,7 +155,7 @@ def _engine(name: str, workers: int | None, scheduler: str | None, threads: int 
         raise UsageError(f"threads={threads}: is for --cell and --engine serial; side by side each run has one thread")
     from mvsim.sweeps.dask_engine import Dask
 
-    return Dask(scheduler, workers)
+    return Dask(scheduler, workers, otherwise="--engine serial")
 
 
 def _print_plan(folder: SweepFolder, asked: Standings, due: Collection[int], as_json: bool, quiet: bool) -> None:

@@ -102,6 +102,9 @@ class Field:
     part: Callable[[np.ndarray], Part] | None = None
     product: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None  # (c, v) -> the Hessian at c times v
     groups: Groups | None = None  # Coordinates that may rest together; where they are not given, none rests
+    # (c, numbers of some neurons (k, E), -1 where a class has fewer) -> J as a function of their correlations (k, E, k, V), all others as in c.
+    # It serves until the next. Correlations in places that are not taken are 0 and remain so.
+    few: Callable[[np.ndarray, np.ndarray], Field] | None = None
     learning_rate: float = 1.0  # A step size that gradient descent can be expected to be stable with
     affordable: int = 10_000  # Default limit on gradient evaluations where no t_end is given
     fixed: bool = True  # Whether J is the same at every step

@@ -21,18 +21,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mvsim.base.errors import StalledError
+from mvsim.base.errors import StalledError, UsageError
 from mvsim.flow.arrays import unpack
-from mvsim.flow.base import State, Visit
+from mvsim.flow.base import Field, State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import added
-from mvsim.flow.flow_integrator import FlowIntegrator
+from mvsim.flow.flow_integrator import FlowIntegrator, Rtol
 from mvsim.flow.foretold import Foretold, foretell
-from mvsim.flow.jump import Jump, Jumps
-from mvsim.flow.large_step import LargeSteps, Past, Step
+from mvsim.flow.jump import Jump
+from mvsim.flow.large_step import Past, Step
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
-from mvsim.flow.stiff_neurons import StiffNeurons
+from mvsim.flow.stage import Stage
 
 MARK_EVERY = 20
 """Most steps between two marks."""
@@ -41,7 +41,8 @@ MOST_ERROR, SAFETY = 1.5, 0.75
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
 GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 7
-"""Most growth of a step over the one before, and after an equation of so many iterations; after more than the last it becomes a fifth shorter."""
+"""Most growth of a step over the one before, and after a refusal or an equation of so many iterations; after more than the last it becomes a fifth
+shorter."""
 
 FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
@@ -108,6 +109,14 @@ class EscapeFollower(FlowIntegrator):
     called = "the gradient flow, from escape to escape,"
     usual = 1e-2
 
+    def __init__(self, field: Field, rtol: Rtol = None) -> None:
+        super().__init__(field, rtol)
+        if field.few is None or field.escaping.alpha <= 2.0:
+            raise UsageError(
+                f"integrator={self.name!r}: there are escapes to follow only with alpha > 2, a smoothed ReLU without weight decay and the factored "
+                "backend; use integrator flow"
+            )
+
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if "wait" in arrays else None
@@ -116,62 +125,55 @@ class EscapeFollower(FlowIntegrator):
         """Yield every step."""
         layout = Layout(state.c.shape, self.field.escaping)
         memory = state.memory
+        if self.field.curvature(state.c) is None:
+            raise UsageError(f"integrator={self.name!r}: needs the Hessian of the cross-entropy of single points or all pairs; use integrator flow")
         if memory is None:
             state, memory = self._started(state, layout)
         chart = memory.chart
-        steps, stiff = LargeSteps(self.field, layout, chart, self.rtol), StiffNeurons(self.field, layout, state.c.ravel())
-        jumps = Jumps(steps)
-        now = Moment(chart, state.c.ravel(), memory.v)
-        past = Past(Moment(chart, memory.c_before, memory.v_before), memory.h_before) if memory.c_before.size else None
-        learned = layout.learned(now.c)
+        before = Past(Moment(chart, memory.c_before, memory.v_before), memory.h_before) if memory.c_before.size else None
+        stage = self._stage(layout, chart, Moment(chart, state.c.ravel(), memory.v), before, state.time)
         ending = False  # whether t_end has changed a step: nothing after it can be resumed towards a later one
         while state.time < t_end:
-            left, step, since = t_end - state.time, state.step + 1, memory.since
-            if not stiff.is_all_at(now.c):
-                stiff, since = StiffNeurons(self.field, layout, now.c), 0.0
-            told = foretell(layout, stiff, now, past and past.moment, steps.charted, learned)
+            left, step, learned = t_end - state.time, state.step + 1, stage.layout.learned(stage.now.c)
+            told = foretell(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
             jump = None
-            if past is not None and step > memory.wait and not ending:
-                jump = jumps.attempt(stiff, now, past, memory.h, told, learned, state.time, since)
-                if jump is None and jumps.refused:
+            if stage.past is not None and step > memory.wait and not ending:
+                jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, told, learned, state.time, memory.since)
+                if jump is None and stage.jumps.refused:
                     memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
                 ending = jump is not None and jump.h >= left
             if jump is not None and not ending:
                 end, size, iterations, cut = jump.end, jump.h, HARD, False
-                memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=memory.errors + jump.errors, h=_after_jump(jump, told))
+                errors = memory.errors + stage.of_all(jump.errors)
+                memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, told))
             else:
                 wanted = min(memory.h, told.longest_step)
                 cut = wanted >= left * (1.0 - 1e-14)
                 ending |= cut
                 try:
-                    taken, size, stiff = self._step(steps, stiff, now, past, min(wanted, left), memory.iterations <= 2, told, learned)
+                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= 2, told, learned)
                 except StalledError as error:
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
                 assert taken.end is not None
                 end, iterations, cut = taken.end, taken.iterations, cut and size >= left * (1.0 - 1e-14)
-                memory = replace(memory, h=_next_size(taken, size))
-            escaped = bool((layout.learned(end.c) != learned).any())
-            past, now, learned = Past(now, size), end, layout.learned(end.c)
+                memory = replace(memory, h=_next_size(taken, size, refused=size < min(wanted, left)))
+            stage.go_on(end, size)
+            happened = bool((stage.layout.learned(end.c) != learned).any()) or not stage.stiff.is_all_at(end.c)
             time, lost = added(state.time, memory.time_lost, size)
-            mark = cut or escaped or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY
-            memory = replace(
-                memory,
-                v=now.v,
-                c_before=past.moment.c,
-                v_before=past.moment.v,
-                h_before=size,
-                iterations=iterations,
-                since=0.0 if escaped else since + size,
-                time_lost=lost,
-                marked=step if mark else memory.marked,
-            )
-            evaluations = state.evaluations + steps.gradients + stiff.gradients
-            state = State(step, t_end if cut else time, now.c.reshape(layout.shape), evaluations, math.nan, math.nan, memory)
-            steps.gradients = stiff.gradients = 0
-            stiff.age += 1
+            time = t_end if cut else time
+            memory = replace(memory, h_before=size, iterations=iterations, since=0.0 if happened else memory.since + size, time_lost=lost)
+            mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.elapsed > stage.longest
+            c, evaluations = stage.c, state.evaluations + stage.spent()
             if mark:
-                stiff = StiffNeurons(self.field, layout, now.c)
+                now, past, errors = stage.finished()
+                c, evaluations = now.c, evaluations + stage.spent()
+                memory = replace(memory, v=now.v, c_before=past.moment.c, v_before=past.moment.v, marked=step, errors=memory.errors + errors)
+                stage = self._stage(layout, chart, now, past, time)
+            state = State(step, time, c.reshape(layout.shape), evaluations, math.nan, math.nan, memory)
             yield Visit(state, mark=mark, resumable=mark and not ending)
+
+    def _stage(self, layout: Layout, chart: EscapeChart, now: Moment, past: Past | None, time: float) -> Stage:
+        return Stage(self.field, layout, chart, now, past, time, self.rtol)
 
     def _started(self, state: State, layout: Layout) -> tuple[State, Memory]:
         """Return the beginning of a trajectory that has no past."""
@@ -179,35 +181,30 @@ class EscapeFollower(FlowIntegrator):
         chart = layout.chart(c)
         v = -self.field.loss_and_gradient(0, state.c)[1].ravel()
         now, nothing = Moment(chart, c, v), np.zeros(0)
-        told = foretell(layout, StiffNeurons(self.field, layout, c), now, None, np.isin(np.arange(layout.size), chart.index), layout.learned(c))
+        stage = self._stage(layout, chart, now, None, state.time)
+        told = foretell(stage.layout, stage.stiff.mask, stage.now, None, stage.steps.charted, stage.layout.learned(stage.now.c))
         h = FIRST * min(told.next, float(np.abs(c).max() / max(np.abs(v).max(), 1e-300)) if told.next == np.inf else np.inf)
         memory = Memory(chart, v, nothing, nothing, 0.0, h, 0, 0.0, 0.0, 0, state.step, np.zeros(layout.size))
         return replace(state, evaluations=state.evaluations + 1), memory
 
-    def _step(
-        self, steps: LargeSteps, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, told: Foretold, learned: np.ndarray
-    ) -> tuple[Step, float, StiffNeurons]:
-        """Return a step, its size, and the neurons that count as stiff after it."""
+    def _step(self, stage: Stage, h: float, easy: bool, told: Foretold, learned: np.ndarray) -> tuple[Step, float]:
+        """Return a step and its size."""
         for attempt in range(ATTEMPTS):
-            step = steps.attempt(stiff, now, past, h, easy and attempt == 0, told, learned)
+            step = stage.steps.attempt(stage.stiff, stage.now, stage.past, h, easy and attempt == 0, told, learned)
             if step.end is not None and step.error <= MOST_ERROR:
-                return step, h, stiff
+                return step, h
             if step.end is not None:
                 h *= max(LEAST, SAFETY * step.error ** (-1.0 / (step.order + 1)))
-            elif step.reached is not None:
-                there = StiffNeurons(self.field, steps.layout, step.reached)
-                there.gradients += stiff.gradients
-                stiff, h = there, 0.9 * h
             else:
-                stiff.forget()
+                stage.stiff.forget()
                 h *= AFTER_UNSOLVED
         raise StalledError("no step within the tolerance was found")
 
 
-def _next_size(step: Step, size: float) -> float:
+def _next_size(step: Step, size: float, refused: bool) -> float:
     """Return the size of the next step."""
     by_error = SAFETY * max(step.error, 1e-10) ** (-1.0 / (step.order + 1))
-    by_iterations = GROWTH if step.iterations < HARD else GROWTH_WHEN_HARD
+    by_iterations = GROWTH if step.iterations < HARD and not refused else GROWTH_WHEN_HARD
     return size * (0.8 if step.iterations > MANY else 1.0) * min(by_iterations, by_error)
 
 

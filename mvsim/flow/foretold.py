@@ -18,7 +18,6 @@ import numpy as np
 
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
-from mvsim.flow.stiff_neurons import StiffNeurons
 
 CARRIED, LEAST = 0.1, 0.02
 """Parts of its threshold from which on a correlation that others carry is looked at."""
@@ -79,13 +78,15 @@ class Foretold:
         return float(np.maximum(part / self.speed, APPROACH * self.least).min(initial=np.inf))
 
 
-def foretell(layout: Layout, stiff: StiffNeurons, now: Moment, before: Moment | None, charted: np.ndarray, learned: np.ndarray) -> Foretold:
+def foretell(layout: Layout, stiff: np.ndarray, now: Moment, before: Moment | None, charted: np.ndarray, learned: np.ndarray) -> Foretold:
     """Return the escapes to come.
 
     Parameters
     ----------
-    layout, stiff
-        What is what.
+    layout : Layout
+        The coordinates.
+    stiff : numpy.ndarray
+        (n,) bool: of stiff neurons.
     now, before : Moment
         The present, and the end of the step before.
     charted : numpy.ndarray
@@ -95,11 +96,11 @@ def foretell(layout: Layout, stiff: StiffNeurons, now: Moment, before: Moment | 
     """
     b = layout.threshold
     done = layout.is_own & learned[layout.view]
-    free = np.flatnonzero(charted & ~stiff.mask & ~done & (now.u < b) & (now.w > 1e-300))
+    free = np.flatnonzero(charted & ~stiff & ~done & (now.u < b) & (now.w > 1e-300))
     is_open = layout.is_open(learned)
-    dormant = np.flatnonzero(~charted & ~stiff.mask & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
-    own = np.flatnonzero(layout.is_own & stiff.mask & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
-    off = np.flatnonzero(stiff.mask & ~layout.is_own & is_open & (now.c > LEAST * b) & (now.c < 0.9 * b) & (now.v > 0.0))
+    dormant = np.flatnonzero(~charted & ~stiff & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
+    own = np.flatnonzero(layout.is_own & stiff & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
+    off = np.flatnonzero(stiff & ~layout.is_own & is_open & (now.c > LEAST * b) & (now.c < 0.9 * b) & (now.v > 0.0))
     carried = np.concatenate([dormant, own])
     if before is None:
         carried, off = carried[layout.is_own[carried] & (now.c[carried] > CARRIED * b[carried])], off[:0]
@@ -113,7 +114,7 @@ def foretell(layout: Layout, stiff: StiffNeurons, now: Moment, before: Moment | 
     speed = law.slope(x) * now.v[by_law]
     way = np.concatenate([b[free] - now.u[free], b[by_law] - law.to_y(x)])
     index = np.concatenate([free, by_law])
-    least = np.where(layout.is_own[by_law], 0.0, np.where(stiff.mask[by_law], 0.1, 1e-3) * b[by_law] / now.v[by_law])
+    least = np.where(layout.is_own[by_law], 0.0, np.where(stiff[by_law], 0.1, 1e-3) * b[by_law] / now.v[by_law])
     return Foretold(
         index, way, np.concatenate([now.w[free], speed]), b[index], np.arange(index.size) < free.size, np.concatenate([np.zeros(free.size), least])
     )

@@ -21,7 +21,7 @@ import numpy as np
 from mvsim.base.errors import DivergedError
 from mvsim.flow.foretold import CARRIED, Foretold
 from mvsim.flow.large_step import LargeSteps, Past
-from mvsim.flow.moment import Moment
+from mvsim.flow.moment import Moment, carried_on
 from mvsim.flow.proximal_newton import minimise
 from mvsim.flow.stiff_neurons import StiffNeurons
 
@@ -48,9 +48,6 @@ RISE = 0.15
 
 MOST_RISE = 1e-4
 """Part of itself by which the loss may rise in a jump; along the flow it never rises."""
-
-CLIPPED = 0.1
-"""Part of the largest correlation of its neuron by which one that is not on the chart may move."""
 
 RELAXED = 0.01
 """Part of the jump that stiff neurons relax for at its end."""
@@ -183,14 +180,12 @@ class Jumps:
     ) -> Jump | None:
         """Return a jump of this size if it keeps its promises."""
         layout, S = self._layout, stiff.index
-        predicted = self._predicted(stiff, now, size, learned)
+        predicted = np.where(stiff.mask, now.c, carried_on(layout, self._chart, now, now.w, size, learned))
         predicted[leads.held] = leads.moved(now.c, begun, size)
         if S.size:
-            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS, slow=0.5)
-            stiff.forget()
+            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS)
             try:
                 x = minimise(stiff, now.c, now.c[S], now.c[S], size, accuracy).x
-                stiff.forget()
                 x = minimise(stiff, now.c, x, x, RELAXED * size, accuracy._replace(iterations=RELAXATIONS)).x
             except np.linalg.LinAlgError:
                 return None
@@ -226,22 +221,12 @@ class Jumps:
         errors[leads.index] = wrong
         return Jump(Moment(self._chart, c, v), size, False, errors)
 
-    def _predicted(self, stiff: StiffNeurons, now: Moment, size: float, learned: np.ndarray) -> np.ndarray:
-        """Return correlations (n,) after the jump, of neurons that are not stiff."""
-        layout, b = self._layout, self._layout.threshold
-        u = now.u + size * now.w
-        done = self._steps.charted & layout.is_own & learned[layout.view] & (now.u < b)
-        u = np.where(done, np.minimum(u, now.u + 0.5 * (b - now.u)), u)
-        most = CLIPPED * layout.largest_of_neurons(now.c)
-        u = np.where(self._steps.charted, u, now.u + np.clip(size * now.w, -most, most))
-        return np.where(stiff.mask, now.c, self._chart.to_c(u))
-
     def _surprises(
         self, stiff: StiffNeurons, now: Moment, there: Moment, size: float, told: Foretold, learned: np.ndarray, until: float, te: float
     ) -> bool:
         """Whether something has come up, or is about to, that was not foretold."""
         layout, b = self._layout, self._layout.threshold
-        if (~learned & (layout.largest_own(there.c) > b[layout.own[0]]) & (layout.largest_own(now.c) < b[layout.own[0]])).any():
+        if (~learned & (layout.largest_own(there.c) > layout.of_views) & (layout.largest_own(now.c) < layout.of_views)).any():
             return True
         own = self._own(stiff, learned)
         x0, x1, v0, v1 = now.c[own], there.c[own], now.v[own], there.v[own]

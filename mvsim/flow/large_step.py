@@ -34,8 +34,8 @@ from mvsim.flow.stiff_neurons import StiffNeurons
 LARGEST_RATIO = 2.4
 """h / h_before up to which the formula of second order is stable."""
 
-SOLVED = 1.0
-"""Part of the tolerance to which the equation of a step is solved, in units of the field."""
+SOLVED, OWN_SOLVED = 3.0, 0.1
+"""Parts of the tolerance to which the equation of a step is solved, in units of the field: all correlations in the mean square, and own ones."""
 
 OWN, OTHERS = 3.0, 5.0
 """Errors that own correlations of stiff neurons, and those that are neither own nor on the chart, may have, in tolerances."""
@@ -73,15 +73,12 @@ class Step(NamedTuple):
         In tolerances.
     order : int
         1 or 2.
-    reached : numpy.ndarray, optional
-        Where stiff neurons have to be told apart anew, as the others have moved too far since they were.
     """
 
     end: Moment | None
     iterations: int = 0
     error: float = 0.0
     order: int = 1
-    reached: np.ndarray | None = None
 
 
 class LargeSteps:
@@ -110,7 +107,7 @@ class LargeSteps:
     def accuracy(self, stiff: StiffNeurons, c: np.ndarray) -> Accuracy:
         """Return how accurately equations of stiff neurons are solved at c."""
         unit = self.field.units(c.reshape(self.layout.shape)).step.ravel()[stiff.index]
-        return Accuracy(unit, SOLVED * self.tolerance, self.layout.is_own[stiff.index], 0.1 * OWN * self.tolerance)
+        return Accuracy(unit, SOLVED * self.tolerance, self.layout.is_own[stiff.index], OWN_SOLVED * self.tolerance)
 
     def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, told: Foretold, learned: np.ndarray) -> Step:
         """Try a step of size h; ``easy`` says that the last equations took few iterations."""
@@ -125,24 +122,13 @@ class LargeSteps:
         iterations, S = 0, stiff.index
         if S.size:
             x = now.c[S] + (min(omega, 1.0) * (now.c[S] - past.moment.c[S]) if past is not None and easy else 0.0)
-            accuracy, c[S] = self.accuracy(stiff, now.c), x
             try:
-                first = self.gradient(c) if easy and stiff.is_known else None
-                d = np.zeros_like(x)
-                if first is not None:
-                    d = -stiff.solve(x - target[S] + gamma * first[1][S], gamma)
-                if first is None or not accuracy.allows(d, stiff.doubt(gamma)):
-                    solution = minimise(stiff, c, x + d, target[S], gamma, accuracy)
-                    if not solution.solved:
-                        return Step(None, iterations=solution.iterations)
-                    c[S], iterations, first = solution.x, solution.iterations, None
-                _, gradient = first or self.gradient(c)
-                d = -stiff.solve(c[S] - target[S] + gamma * gradient[S], gamma)
-            except (DivergedError, np.linalg.LinAlgError):
+                solution = minimise(stiff, c, x, target[S], gamma, self.accuracy(stiff, now.c))
+            except np.linalg.LinAlgError:
                 return Step(None)
-            if not accuracy.size(d) < 10.0 * accuracy.rms:  # the others have moved since the stiff ones were told apart
-                return Step(None, reached=c)
-            c[S] += d
+            if not solution.solved:
+                return Step(None, iterations=solution.iterations)
+            c[S], iterations, gradient = solution.x, solution.iterations, solution.gradient
         else:
             try:
                 _, gradient = self.gradient(c)

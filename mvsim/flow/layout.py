@@ -37,8 +37,8 @@ class Layout:
         (k m V,) positions of own correlations.
     is_own : numpy.ndarray
         (n,) bool.
-    threshold : numpy.ndarray
-        (n,) b: where each correlation escapes.
+    threshold, of_views : numpy.ndarray
+        (n,) b: where each correlation escapes; (k V,) that of the own correlations of each view.
     alpha : float
         Power of the activation.
     neuron, label, view : numpy.ndarray
@@ -51,6 +51,7 @@ class Layout:
         self.is_own[self.own] = True
         self.threshold = np.full(self.size, escaping.threshold.max())
         self.threshold[self.own] = escaping.threshold
+        self.of_views = escaping.threshold.reshape(shape[0], shape[1], -1)[:, 0].ravel()
         self.features = math.prod(shape[2:])
         index = np.arange(self.size)
         self.neuron, self.label = index // self.features, index // (self.features * shape[1])
@@ -62,7 +63,7 @@ class Layout:
 
     def learned(self, c: np.ndarray) -> np.ndarray:
         """Return (k V,) bool: the views that have escaped."""
-        return self.largest_own(c) > LEARNED * self.threshold[self.own].reshape(self.shape[0], self.shape[1], -1)[:, 0].ravel()
+        return self.largest_own(c) > LEARNED * self.of_views
 
     def is_open(self, learned: np.ndarray) -> np.ndarray:
         """Return (n,) bool: whether a view of the class of each correlation is still to escape, where those of (k V,) have."""

@@ -7,6 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.flow.chart import EscapeChart
+from mvsim.flow.layout import Layout
+
+CLIPPED = 0.1
+"""Part of the largest correlation of its neuron by which one that is not on the chart may move."""
 
 
 class Moment:
@@ -37,3 +41,16 @@ class Moment:
     def w(self) -> np.ndarray:
         """(n,) u', which is constant where a correlation escapes by its own law with a constant force."""
         return self.slope * self.v
+
+
+def carried_on(layout: Layout, chart: EscapeChart, at: Moment, w: np.ndarray, size: float, learned: np.ndarray) -> np.ndarray:
+    """Return correlations (n,) a time ``size`` after a moment, with constant speeds w (n,) of their coordinates, of neurons that are not stiff.
+
+    Clocks of views (k V,) that have escaped go at most half of their way. What is not on the chart moves by `CLIPPED`.
+    """
+    u, b = at.u + size * w, layout.threshold
+    charted = np.zeros(layout.size, bool)
+    charted[chart.index] = True
+    u = np.where(charted & layout.is_own & learned[layout.view] & (at.u < b), np.minimum(u, 0.5 * (at.u + b)), u)
+    most = CLIPPED * layout.largest_of_neurons(at.c)
+    return np.asarray(chart.to_c(np.where(charted, u, at.u + np.clip(size * w, -most, most))))

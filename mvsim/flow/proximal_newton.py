@@ -48,8 +48,6 @@ class Accuracy(NamedTuple):
         Largest error that they may have after the last correction.
     iterations : int
         Most of them.
-    slow : float
-        Factor by which a correction has to be smaller than the last, else the Hessian is made anew.
     """
 
     unit: np.ndarray
@@ -57,7 +55,6 @@ class Accuracy(NamedTuple):
     own: np.ndarray
     own_error: float
     iterations: int = 12
-    slow: float = 0.8
 
     def size(self, correction: np.ndarray) -> float:
         """Return the root mean square of a correction."""
@@ -71,11 +68,12 @@ class Accuracy(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The end of an iteration: x (s,), how many iterations it took, and whether it is accurate enough."""
+    """The end of an iteration: x (s,), how many it took, whether x is accurate enough, and the gradient (n,) a correction before."""
 
     x: np.ndarray
     iterations: int
     solved: bool
+    gradient: np.ndarray
 
 
 def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarray, gamma: float, accuracy: Accuracy) -> Solution:
@@ -86,7 +84,7 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
     stiff : StiffNeurons
         J, and its Hessian so far.
     c : numpy.ndarray
-        (n,) all other correlations, for the Hessian.
+        (n,) all other correlations.
     x, target : numpy.ndarray
         (s,) the start and c~.
     gamma : float
@@ -95,13 +93,14 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         When to stop.
     """
 
-    def evaluated(x: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluated(x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Return Phi, gamma times its gradient (s,), and that of J (n,)."""
         try:
-            loss, gradient = stiff.loss_and_gradient(x)
+            loss, gradient = stiff.loss_and_gradient(c, x)
         except DivergedError:
-            return np.inf, np.full_like(x, np.nan)
+            return np.inf, np.full_like(x, np.nan), np.full_like(c, np.nan)
         away = x - target
-        return loss + float(away @ away) / (2.0 * gamma), away + gamma * gradient
+        return loss + float(away @ away) / (2.0 * gamma), away + gamma * gradient[stiff.index], gradient
 
     secants: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -124,18 +123,18 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
     fresh = not stiff.is_known
     if fresh:
         stiff.linearise(c, x)
-    phi, r = evaluated(x)
+    phi, r, gradient = evaluated(x)
     d = correction(r)
     for iteration in range(1, accuracy.iterations + 1):
         size = accuracy.size(d)
         if not np.isfinite(size):
-            return Solution(x, iteration, False)
+            return Solution(x, iteration, False, gradient)
         if accuracy.allows(d, stiff.doubt(gamma)):
-            return Solution(x + d, iteration, True)
+            return Solution(x + d, iteration, True, gradient)
         step = d
         for _ in range(HALVINGS):
             x_next = x + step
-            phi_next, r_next = evaluated(x_next)
+            phi_next, r_next, gradient_next = evaluated(x_next)
             d_next = -stiff.solve(r_next, gamma)
             size_next = accuracy.size(d_next)
             if np.isfinite(phi_next) and (phi_next <= phi + 1e-13 * abs(phi) or size_next < 0.5 * size):
@@ -147,11 +146,8 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
                 fresh, step = True, -stiff.solve(r, gamma)
                 size = accuracy.size(step)
         else:
-            return Solution(x, iteration, False)
+            return Solution(x, iteration, False, gradient)
         learn(x_next - x, r_next - r)
-        x, phi, r, fresh = x_next, phi_next, r_next, False
+        x, phi, r, gradient, fresh = x_next, phi_next, r_next, gradient_next, False
         d = correction(r, 0.05 if size_next > 0.1 * size else NEAR_GAMMA)
-        if accuracy.size(d) > max(accuracy.slow * size, accuracy.rms):
-            stiff.linearise(c, x)
-            fresh, d = True, correction(r)
-    return Solution(x, accuracy.iterations, False)
+    return Solution(x, accuracy.iterations, False, gradient)

@@ -202,7 +202,7 @@ def _array(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:
     columns = k * p.m * (p.features + used)
     if not mixes:
         terms = N * (S + 1)
-        return Needs(_array_points(p, N), 8 * columns + min(tile_bytes // 16, 6 * terms * p.m * k), _shared_noise(p, False).stiff_hessian)
+        return Needs(_array_points(p, N), 8 * columns + min(tile_bytes // 16, 6 * terms * p.m * k), 0)
     width = 1 if p.noise == "point" else _most(N, used)  # of the rows in which points of one pattern stand
     slots = used * width
     table, pairs = k * used * slots, (slots + width) * slots // 2
@@ -212,8 +212,13 @@ def _array(p: Parameters, mixes: bool, tile_bytes: int = TILE_BYTES) -> Needs:
     corrections = 8 * terms + by_column + (2 * k + 8) * extra + 2 * (2 if p.signal_layout == "random" else width) * used**2 * width
     one_class = p.m * k * _most(N, k) * S * used
     pieces = max(4 * min(tile_bytes // 8, 2 * max(one_class, k * pairs)), p.m * (6 * terms + by_column))
-    hessian = (6 * min(p.m, 2) * p.V + 8) * (k * _most(N, k)) ** 2
-    return Needs(_array_points(p, N) + 3 * pairs + table + corrections, 7 * table + 8 * columns + pieces, hessian)
+    return Needs(_array_points(p, N) + 3 * pairs + table + corrections, 7 * table + 8 * columns + pieces, 0)
+
+
+def _with_stiff_hessian(p: Parameters, mixes: bool, arrays: Needs) -> Needs:
+    """Add the compiled kernel, which forms the stiff part of the Hessian for the one of these arrays."""
+    compiled = _shared_noise(p, mixes)
+    return Needs(arrays.stays, arrays.product, compiled.stays + compiled.stiff_hessian)
 
 
 def _array_points(p: Parameters, n: int) -> int:
@@ -243,10 +248,10 @@ SHARED_NOISE = KernelMemory(_shared_noise, _shared_noise_test)
 ANY_PATCHES = KernelMemory(_any_patches, _any_patches_test)
 ONE_PATCH = KernelMemory(_one_patch, _one_patch_test)
 ORACLE = KernelMemory(_oracle, _oracle_test)
-ARRAY = KernelMemory(_array, _array_test)
+ARRAY = KernelMemory(lambda p, mixes: _with_stiff_hessian(p, mixes, _array(p, mixes)), _array_test)
 ARRAY_PATCHES = KernelMemory(_array_patches, _array_patches_test)
 GPU = KernelMemory(
-    lambda p, mixes: Needs(_array_points(p, p.N), 4 * p.k * p.m * p.features, 0),
+    lambda p, mixes: _with_stiff_hessian(p, mixes, Needs(_array_points(p, p.N), 4 * p.k * p.m * p.features, 0)),
     _array_test,
     lambda p, mixes: _array(p, mixes, TILE_BYTES_OF_GPU),
 )
@@ -268,8 +273,8 @@ def bytes_of_objective(p: Parameters, mixes: bool, kernel: KernelMemory) -> int:
 
 def bytes_on_device(p: Parameters, mixes: bool, kernel: KernelMemory) -> int:
     """Return the bytes that a run takes on a device of its own; 0 for a kernel without one."""
-    stays, product, stiff_hessian = kernel.on_device(p, mixes) if kernel.on_device else Needs(0, 0, 0)
-    return 8 * (stays + max(product, stiff_hessian))
+    stays, product, _ = kernel.on_device(p, mixes) if kernel.on_device else Needs(0, 0, 0)
+    return 8 * (stays + product)
 
 
 def bytes_of_test(p: Parameters, kernel: KernelMemory, n_test: int) -> int:

@@ -1,7 +1,6 @@
 """The panels that there are, and which of them a picture has.
 
-To add one, write a `mvsim.pictures.panel.Panel` and list it in `PANELS` or `LINEAR_PANELS` if pictures have it unasked, else in `FURTHER_PANELS`. The
-help of `mvsim plot` and the docstring of `mvsim.plot` name it.
+To add one, write a `mvsim.pictures.panel.Panel` and list it in `PANELS` or `LINEAR_PANELS` if pictures have it unasked, else in `FURTHER_PANELS`.
 """
 
 from __future__ import annotations

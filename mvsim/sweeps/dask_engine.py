@@ -13,7 +13,6 @@ import logging
 import os
 import queue
 import socket
-import sys
 import time
 import uuid
 import warnings
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mvsim.base.echo import echo, path_text, shortened
+from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import Interrupted, UsageError
 from mvsim.base.extras import load_extra
 from mvsim.base.inputs import check_integer
@@ -30,6 +29,7 @@ from mvsim.sweeps import worker_setup
 from mvsim.sweeps.engine import Event, backends_of, check_backends
 from mvsim.sweeps.estimate import bytes_of
 from mvsim.sweeps.job import Job, Outcome, do
+from mvsim.sweeps.main_script import check_main
 from mvsim.sweeps.worker_setup import gpus_seen, gpus_there
 
 if TYPE_CHECKING:
@@ -54,24 +54,16 @@ MOST_WORKERS = 4096
 """More workers than this are a slip of the pen."""
 
 
-_LOCAL = {
-    "distributed.scheduler.allowed-failures": 1,
-    "distributed.worker.multiprocessing-method": "spawn",
-    "distributed.comm.require-encryption": False,
-    "distributed.comm.default-scheme": "tcp",
-    "distributed.scheduler.contact-address": None,
-    "distributed.scheduler.preload": [],
-    "distributed.worker.preload": [],
-    "distributed.nanny.preload": [],
-}
-"""Settings of workers on this machine, whatever a site has configured for its clusters."""
+_LOCAL = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.multiprocessing-method": "spawn"}
+"""Settings of workers on this machine, besides the defaults of Dask: what a site has configured is for its clusters."""
 
 
 class Dask:
     """Runs side by side, each on one thread of a process of its own."""
 
-    def __init__(self, scheduler: str | None = None, workers: int | None = None) -> None:
-        load_extra("distributed", "Dask", "sweep", "engine='dask'", "make one run after another with --engine serial")
+    def __init__(self, scheduler: str | None = None, workers: int | None = None, otherwise: str = "engine=None") -> None:
+        self.otherwise = f"make one run after another with {otherwise}"  # as who made this would ask for it
+        load_extra("distributed", "Dask", "sweep", "engine='dask'", self.otherwise)
         if workers is not None:
             check_integer("workers", workers, 1, most=MOST_WORKERS)
             if scheduler is not None:
@@ -87,11 +79,11 @@ class Dask:
                 dispatch.until_done(lambda patience: _client(address, patience), loses_workers=False)
             else:
                 check_backends(jobs)
-                _check_main()
+                check_main(self.otherwise)
                 count = self._workers_for(jobs)
                 words = f"{count} worker {'processes' if count > 1 else 'process'}"
                 dispatch = _Dispatch(jobs, lambda client: begin(words + _dashboard(client)), tell)
-                dispatch.until_done(lambda patience: _local_client(count), loses_workers=True)
+                dispatch.until_done(lambda patience: _local_client(count, self.otherwise), loses_workers=True)
 
     def _workers_for(self, jobs: Sequence[Job]) -> int:
         """Return how many workers there are to be: no more than jobs, cores, runs that fit in memory together, and GPUs where all jobs need one."""
@@ -216,15 +208,6 @@ def _cause(error: BaseException) -> str:
     return shortened(" ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()), 200)
 
 
-def _check_main() -> None:
-    """Refuse a script that is no file, as one on standard input: each worker process would load it from its file."""
-    main = sys.modules["__main__"]
-    file = getattr(main, "__file__", None)
-    if file is not None and getattr(main, "__spec__", None) is None and not os.path.exists(file):
-        advice = "save it as a file, or make one run after another with engine=None"
-        raise UsageError(f"engine='dask': worker processes cannot load this script, {path_text(file)}; {advice}")
-
-
 def _state_of(job: Job) -> tuple[int, int] | None:
     """Return what changes with each save of a run."""
     with suppress(OSError):
@@ -234,13 +217,14 @@ def _state_of(job: Job) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _local_client(workers: int) -> Iterator[Client]:
+def _local_client(workers: int, otherwise: str) -> Iterator[Client]:
     """Start workers on this machine, which end with this process however it ends, and connect to their scheduler."""
     import dask
     from distributed import LocalCluster
     from distributed.security import Security
 
-    with dask.config.set(_LOCAL), warnings.catch_warnings(), ExitStack() as stack:
+    own = dask.config.merge(*dask.config.defaults)
+    with dask.config.set({**own, **_LOCAL}), warnings.catch_warnings(), ExitStack() as stack:
         warnings.filterwarnings("ignore", message="Port .* is already in use")  # of the dashboard, which takes another one
         for left in reversed(range(STARTS)):
             try:
@@ -256,12 +240,10 @@ def _local_client(workers: int) -> Iterator[Client]:
                     preload=[worker_setup.__name__],
                 )
                 break
-            except (RuntimeError, OSError, TimeoutError) as error:  # a worker died while it started
+            except Exception as error:  # a worker died while it started, or Dask refuses what it finds
                 if not left:
-                    script = 'a script of Python calls this below `if __name__ == "__main__":`'
-                    fewer = "start fewer (--workers, workers=), or " if workers > 1 else ""
-                    advice = f"{script}; else {fewer}make one run after another (--engine serial, engine=None)"
-                    raise UsageError(f"workers={workers}: could not be started ({_cause(error)}); {advice}") from None
+                    fewer = "start fewer, or " if workers > 1 else ""
+                    raise UsageError(f"workers={workers}: could not be started ({_cause(error)}); {fewer}{otherwise}") from None
         stack.enter_context(cluster)
         yield stack.enter_context(_client(cluster.scheduler_address, 0.0))
 

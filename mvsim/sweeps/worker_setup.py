@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+from mvsim.runs.archive.lock import NO_LOCKS
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 """Where the driver lists GPUs. CUDA must not be asked: once it has started in a process, what that process sees is fixed."""
@@ -19,6 +22,7 @@ def dask_setup(worker: Any) -> None:
     The terminal sends Ctrl-C to all processes at once; the process that started the worker ends it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.filterwarnings("ignore", f".*{NO_LOCKS}")  # which the process that started the worker has said of the folder
     os.environ |= gpu_of_worker(worker.name, os.environ, gpus_there())
 
 

@@ -6,9 +6,7 @@ import pytest
 from synthetic import saved, synthetic_run
 
 import mvsim as package
-from mvsim.cli.plot import PANELS
 from mvsim.pictures import ALL_PANELS
-from mvsim.pictures.plot import plot
 
 
 @pytest.fixture
@@ -81,7 +79,7 @@ def test_a_run_that_is_given_twice_is_refused(command, mvsim, runs, tmp_path):
 def test_a_title_is_one_line(title, drawn, mvsim, runs, monkeypatch):
     told = []
     monkeypatch.setattr("mvsim.pictures.plot.run_figure", lambda runs, panels, classes, title: told.append(title))
-    monkeypatch.setattr("mvsim.pictures.save_figure", lambda *what: None)
+    monkeypatch.setattr("mvsim.cli.plot.save_figure", lambda *what: None)
     assert mvsim("plot", "runs/erm.nc", "--title", title, "-o", "a.png").code == 0
     assert told == [drawn]
 
@@ -130,10 +128,8 @@ def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
     assert pictures(tmp_path / "runs") == []
 
 
-def test_the_help_and_the_docstring_name_every_panel(mvsim):
-    assert ", ".join(ALL_PANELS) == PANELS
-    assert f"from top to bottom: {PANELS}; or" in " ".join(plot.__doc__.split())
-    assert "total-correlations" in mvsim("plot", "--help").out
+def test_the_help_names_every_panel(mvsim):
+    assert ", ".join(ALL_PANELS) in " ".join(mvsim("plot", "--help").out.replace("│", " ").split())
 
 
 def test_an_animation_lies_beside_the_run(mvsim, runs, tmp_path):

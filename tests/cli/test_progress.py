@@ -12,7 +12,7 @@ from mvsim.runs.simulation.pace import EscapeProgress
 
 STATUS = {
     "step": 1200, "steps": 34000, "time": 7.2e4, "until": 2.04e6, "loss": 0.71234, "training_accuracy": 0.995,
-    "classes": {"both": 26, "one": 20, "none": 4}, "rate": 412.3, "seconds_left": 79.6, "escapes": EscapeProgress(12, 20, 3.4e8),
+    "classes": {"both": 26, "one": 20, "none": 4}, "rate": 412.3, "seconds_left": 79.6, "escapes": EscapeProgress(12, 20, 3.4e8, None),
 }  # fmt: skip
 
 
@@ -24,13 +24,15 @@ def test_line_fits_a_terminal_and_says_everything():
 
 def test_unknown_end_and_rate():
     unknown = {**STATUS, "steps": None, "rate": 0.0, "seconds_left": None, "until": None}
-    assert progress.pace(unknown) == "step 1200, 12 of 20 features escaped, next predicted at t = 3.4e+08"
-    nothing_comes = {**unknown, "escapes": EscapeProgress(10, 20, None)}
+    assert progress.pace(unknown) == "step 1200, 12 of 20 features escaped, next at t = 3.4e+08"
+    all_come = {**unknown, "escapes": EscapeProgress(12, 20, 3.4e8, 1.1e10)}
+    assert progress.pace(all_come).endswith("12 of 20 features escaped, next at t = 3.4e+08, last at 1.1e+10")
+    nothing_comes = {**unknown, "escapes": EscapeProgress(10, 20, None, None)}
     assert progress.pace(nothing_comes) == "step 1200, until training accuracy is 1 and nothing changes any more"
     assert progress.pace({**unknown, "escapes": None}) == progress.pace(nothing_comes)
     late = {**STATUS, "steps": None, "seconds_left": None}
     at_the_end = progress.pace({**late, "until": 5e8, "seconds_left": 79.6})
-    assert at_the_end == "step 1200, 12 of 20 features escaped, next predicted at t = 3.4e+08, 412 steps/s"
+    assert at_the_end == "step 1200, 12 of 20 features escaped, next at t = 3.4e+08, 412 steps/s"
     assert progress.pace(late) == "step 1200, ends at t = 2.04e+06 or soon after unless something changes, 412 steps/s"
     assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, 1 min 20 s left at the present pace")
 

@@ -1,6 +1,7 @@
 """What a Dask engine says that cannot start workers: the innermost cause, and what to do."""
 
 import itertools
+import os
 import subprocess
 import sys
 
@@ -46,7 +47,7 @@ def test_what_to_do_is_said(workers, tmp_path, monkeypatch):
         mvsim.run_sweep(steps(3), tmp_path / "cells", engine=Dask(workers=workers))
     said = str(caught.value)
     assert said.startswith(f"workers={workers}: could not be started (OSError: [Errno 24] Too many open files); ")
-    assert 'a script of Python calls this below `if __name__ == "__main__":`' in said
+    assert said.endswith("make one run after another with engine=None")
     assert ("start fewer" in said) == (workers > 1)
     assert tries == [workers] * STARTS
 
@@ -70,10 +71,28 @@ def test_a_script_on_standard_input_is_refused_before_anything_is_made(tmp_path)
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-def test_a_script_without_a_main_guard_is_told_of_it(tmp_path):
+def test_a_script_without_a_main_guard_is_told_of_it_in_one_line(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    last = done.stdout.strip().splitlines()[-1]
-    assert last.startswith("workers=1: could not be started (")
-    assert 'a script of Python calls this below `if __name__ == "__main__":`' in last
+    assert "script.py, line 5: starts a sweep whenever it is loaded" in done.stdout
+    assert 'put this below `if __name__ == "__main__":`, or make one run after another with engine=None' in done.stdout
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+FOREIGN = {
+    "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
+    "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "nonsense",
+    "DASK_DISTRIBUTED__COMM__DEFAULT_SCHEME": "ucx",
+    "DASK_DISTRIBUTED__WORKER__PRELOAD": '["nonsense"]',
+    "DASK_SCHEDULER_ADDRESS": "tcp://192.0.2.1:1",
+    "DASK_TEMPORARY_DIRECTORY": "/proc/none",
+}
+
+
+def test_the_configuration_of_a_site_does_not_reach_workers_here(tmp_path):
+    body = SCRIPT.strip().replace("\n", "\n    ")
+    (tmp_path / "script.py").write_text(f'if __name__ == "__main__":\n    {body}\n')
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=os.environ | FOREIGN, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert len(mvsim.open_runs(tmp_path / "cells")) == 1

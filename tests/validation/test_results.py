@@ -132,16 +132,13 @@ SPOILED = {
     "exceptions": _set("k", "50", "by_W", 0),
     "paths": _set("4.6 r0=0.34*k^-0.22 k=6", "verdicts", 0, "status", "contradicted"),
     "permanence": _set("runs", "0", "views", [{"predicted": 20.0, "error": 0.1, "not_before": 19.0, "counted_on": 12.0, "came": 7.0}] * 3),
-    "crash_safety": _set("failures", ["erm, kill 1"]),
     "default_separability": _set("default", "10", "not", 9),
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
-    "exactness": _set("trajectories", 0, "errors", "correlations", 1e-11),
+    "escape_references": _set("k = 50, seed 0, flow, rtol = 0.0001", "times", 1, 1, 4.54e8),
     "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
-    "gd_limit": _set("erm", "slope", 2.0),
-    "gradient_costs": _set("rows", 0, "errors", "gradient", 1e-9),
     "linear_in_network": _set("lost", 1),
     "linear_verdicts": _set("rows", 0, "status", 1, "fails"),
     "linear_regime": _set("separability", "over_k", 0, "status", "inconclusive"),
@@ -155,9 +152,6 @@ SPOILED = {
     "replays": _set("erm k=4", "runs", "0", "fails", ["Replay (states)"]),
     "first_hour": _set("site", "warnings", 3),
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
-    "fuzz": lambda results: results["failures"].append(
-        {"kind": "words", "count": 1, "broken": "traceback", "where": "cli", "detail": "", "example": ""}
-    ),
     "invariants": _set("rows", 0, "broken", ["the loss rises"]),
     "sweeps": _set("kills", "different_runs", [3]),
 }

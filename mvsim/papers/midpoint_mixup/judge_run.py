@@ -28,7 +28,7 @@ from mvsim.papers.midpoint_mixup.run_checks.records import records
 from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
 from mvsim.papers.midpoint_mixup.section_3.sample import check_two_views
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned, classes_told, definition_4_5, learned_features
-from mvsim.papers.midpoint_mixup.theorems.permanence import not_for_long, permanence
+from mvsim.papers.midpoint_mixup.theorems.permanence import not_for_long, permanence, stays_until
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.run import Run
 
@@ -126,9 +126,10 @@ def _judge(run: Run, theorem: str | None, data: Dataset | None, everything: bool
     if theorem is None:
         verdicts.append(_no_theorem(run, learned))
     elif two_views and network:
-        verdicts += THEOREMS[theorem].judge(run, learned)
+        predicted = permanence(evidence, learned, theorem)
+        verdicts += THEOREMS[theorem].judge(run, learned, stays_until(evidence, predicted))
         if everything:
-            verdicts = _with_permanence(evidence, verdicts, permanence(evidence, learned, theorem))
+            verdicts = _with_permanence(evidence, verdicts, predicted)
         verdicts = [replace(part, kind="theorem").about(theorem, f"Theorem {theorem}") for part in verdicts]
     else:
         verdicts.append(_not_applicable(theorem, run.parameters))

@@ -13,6 +13,9 @@ from mvsim.base.warn import warn
 from mvsim.runs.archive.atomic import remove_stale
 from mvsim.runs.archive.writable import check_place
 
+NO_LOCKS = "its file system has no locks"
+"""What the warning says; once for a folder, since the words are the same for all runs in it."""
+
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, 524}
 """Errors of file systems without locks; 524 is what some kernels say in place of ENOTSUP."""
 
@@ -34,11 +37,11 @@ def lock_run(path: str | os.PathLike[str]) -> Iterator[None]:
     except Timeout:
         raise InUseError(f"{path_text(path)}: another process is working on this run; wait for it, stop it, or choose another file") from None
     except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
         with contextlib.suppress(OSError):
             lock_file.unlink()
-        warn(f"{path_text(path)}: its file system has no locks, so that nothing keeps a second process from working on this run; start only one")
+        if error.errno not in _NO_LOCKS:
+            raise UsageError(f"{path_text(path)}: cannot be locked, {path_text(lock_file)}: {error.strerror}; choose another file") from None
+        warn(f"{path_text(target.parent)}: {NO_LOCKS}, so that nothing keeps a second process from working on the same run; start only one")
         yield
         return
     try:

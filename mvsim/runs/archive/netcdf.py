@@ -23,12 +23,17 @@ _FILES = itertools.count()
 """Numbers the files in memory: HDF5 takes two open ones of the same name, in two threads, for the same file."""
 
 
-def netcdf_bytes(dataset: xr.Dataset, attributes: Mapping[str, str | int | float], group: str = "", members: Collection[str] = ()) -> bytes:
-    """Return ``dataset`` as the contents of a NetCDF4 file.
+_COMPRESSED = {"compression": "gzip", "compression_opts": 1, "shuffle": True, "chunks": True}
+"""Of correlations 0.6 of the bytes remain, at 70 MB/s: leading bytes change little in time, and the filter that shuffles bytes puts them together."""
 
-    Nothing is compressed, because correlations hardly shrink (4 % by gzip, for three times the time), and no fill value is declared, so
-    that NaN is a value like any other and keeps its bits.
-    """
+_WORTHWHILE = 1 << 15
+"""Bytes of a variable from which on it is compressed."""
+
+
+def netcdf_bytes(
+    dataset: xr.Dataset, attributes: Mapping[str, str | int | float], group: str = "", members: Collection[str] = (), *, compress: bool = False
+) -> bytes:
+    """Return ``dataset`` as the contents of a NetCDF4 file; no fill value is declared, so that NaN is a value like any other and keeps its bits."""
     import h5py
 
     with h5py.File(f"memory-{next(_FILES)}", "w", driver="core", backing_store=False, track_order=True) as file:
@@ -42,7 +47,8 @@ def netcdf_bytes(dataset: xr.Dataset, attributes: Mapping[str, str | int | float
                 values, labels["dtype"] = values.astype(np.int8), "bool"
             if name in dataset.data_vars and (coordinates := _coordinates(dataset, variable.dims)):
                 labels["coordinates"] = coordinates
-            stored[name] = (within if name in members else file).create_dataset(name, data=values)
+            filters = _COMPRESSED if compress and values.nbytes >= _WORTHWHILE else {}
+            stored[name] = (within if name in members else file).create_dataset(name, data=values, **filters)
             stored[name].attrs.update(labels)
         scales = {}
         shared = {dim for name, variable in dataset.variables.items() if name not in members for dim in variable.dims}

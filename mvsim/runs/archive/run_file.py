@@ -35,8 +35,8 @@ _GIVE = "give a run made by `mvsim simulate`"
 def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dict[str, Any]) -> None:
     """Save a run as one NetCDF4 file, as a whole or not at all; ``dataset`` has no attributes of its own, and is not changed.
 
-    ``format`` of the provenance is set here. Raises `UsageError` if the file cannot be written, and `ValueError`, before anything is, if it is no
-    complete run.
+    It is compressed unless the run still goes on and is saved again and again. ``format`` of the provenance is set here. Raises `UsageError` if the
+    file cannot be written, and `ValueError`, before anything is, if it is no complete run.
     """
     entries = {name: value for name, value in provenance.items() if name != "sha256"} | {"format": FORMAT}
     plain = provenance_from_text(provenance_text(entries))  # as it will be read: lists for tuples, string keys
@@ -45,7 +45,7 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
         raise ValueError(f"this is not a complete run: {problem}")
     attributes = {**plain_attributes(plain), ATTRIBUTE: provenance_text(plain)}
     # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear.
-    data = seal(netcdf_bytes(dataset, attributes, GROUP, _of_resuming(dataset)))
+    data = seal(netcdf_bytes(dataset, attributes, GROUP, _of_resuming(dataset), compress=plain["status"] != "running"))
     try:
         write_atomically(path, data)
     except OSError as error:

@@ -34,12 +34,16 @@ class FewNeurons(Groups):
         return self._index(np.sort(np.argsort(first, axis=1, stable=True)[:, :count], axis=1)).ravel()
 
     def field(self, c: np.ndarray, positions: np.ndarray) -> Field:
+        k, m, _, V = self._shape
+        return self.few(c, positions.reshape(k, -1, k * V)[:, :, 0] // (k * V) - m * np.arange(k)[:, None])
+
+    def few(self, c: np.ndarray, neurons: np.ndarray) -> Field:
         """Return J as a function of the correlations of these neurons; what shapes it is told as if there were no others.
 
         Products with its Hessian are not told: a flow would form the whole Hessian again at every mark, with the field.
         """
-        k, m, _, V = self._shape
-        neurons = positions.reshape(k, -1, k * V)[:, :, 0] // (k * V) - m * np.arange(k)[:, None]
+        k, _, _, V = self._shape
+        index = self._index(neurons).ravel()
         few, scales = self._with(neurons.shape[1])
         loss_of = self._objective.of_neurons(c, neurons)
 
@@ -55,7 +59,7 @@ class FewNeurons(Groups):
             curvature=lambda x: few.curvature(shaped(x)),
             units=lambda x: Units(*scales.units(shaped(x))),
             escaping=Escaping(scales.own_index, scales.own_thresholds, few.parameters.alpha),
-            component=lambda i: name_of(int(positions[i]), self._shape),
+            component=lambda i: name_of(int(index[i]), self._shape),
         )
 
     def _with(self, count: int) -> tuple[Objective, Scales]:

@@ -13,6 +13,8 @@ from mvsim.runs.simulation.few_neurons import SOON, FewNeurons, name_of
 def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -> Field:
     """Return c' = -grad J(c) of an objective."""
     p, scales = objective.parameters, Scales(objective)
+    with_few = objective.with_neurons(1) is not None and objective.has_escapes and not objective.weight_decay
+    groups = FewNeurons(objective, scales) if with_few else None
     features = p.k * p.V
 
     def loss_and_gradient(step: int, c: np.ndarray) -> tuple[float, np.ndarray]:
@@ -41,7 +43,8 @@ def field_of(objective: Objective, eta: float = 1.0, affordable: int = 10_000) -
         component=lambda i: name_of(i, p.correlations_shape),
         part=part,
         product=objective.hessian_vector_product,
-        groups=None if objective.with_neurons(1) is None or not objective.has_escapes or objective.weight_decay else FewNeurons(objective, scales),
+        groups=groups,
+        few=None if groups is None else groups.few,
         learning_rate=eta,
         affordable=affordable,
         fixed=objective.fixed,

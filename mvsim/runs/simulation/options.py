@@ -19,7 +19,7 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_between, check_not_negative, check_positive, check_threads, plain
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
-from mvsim.losses import CrossEntropy, loss_name
+from mvsim.losses import LOSSES, CrossEntropy, loss_name
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS
 from mvsim.multi_view.kernels import BACKENDS
 from mvsim.multi_view.objectives import OBJECTIVES, check_name, check_options, options_of
@@ -70,7 +70,7 @@ class RunOptions(BaseModel):
     seed: Annotated[int, PlainValidator(check_seed)] = Field(0, description="Fixes data, initial weights and everything else that is drawn.")
     loss: Annotated[str, PlainValidator(loss_name)] = Field(
         CrossEntropy.name,
-        description="Loss of the outputs at one point, cross_entropy or squared_error; in Python also a mvsim.losses.PointwiseLoss of your own.",
+        description=f"Loss of the outputs at one point: {', '.join(LOSSES)}; in Python also a mvsim.losses.PointwiseLoss of your own.",
     )
     weight_decay: Annotated[float, _checked(check_not_negative)] = Field(
         0.0,

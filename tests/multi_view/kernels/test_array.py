@@ -199,5 +199,16 @@ def test_a_gpu_that_is_missing_is_named_in_one_line(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
     with pytest.raises(mvsim.UsageError, match=r"^backend='cupy': needs CuPy, which is not installed; install it .* or give backend=auto$"):
         mvsim.objective("erm", mvsim.Parameters(k=3), mvsim.sample_dataset(mvsim.Parameters(k=3), 0), backend="cupy")
-    assert not devices.gpu_is_there()
     devices.gpu.cache_clear()
+
+
+@pytest.mark.parametrize("method", ["erm", "midpoint"])
+def test_the_stiff_hessian_is_that_of_the_compiled_kernel(method):
+    problem = larger("codebook")
+    p, data, c = problem.parameters, problem.data, problem.c
+    tested, expected = (objective(method, problem, backend).curvature for backend in ("array", "numba"))
+    assert np.array_equal(tested(c).dense(c.size), expected(c).dense(c.size))
+    assert tested(c).dense(c.size).any()
+    assert not tested(np.full_like(c, -1.0)).dense(c.size).any()  # none has escaped
+    assert mvsim.objective(method, p, data, backend="array", loss="squared_error").curvature(c) is None
+    assert mvsim.objective("mixup", p, data, backend="array", pairs=5).curvature(c) is None

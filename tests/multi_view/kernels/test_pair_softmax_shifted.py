@@ -13,8 +13,8 @@ from mvsim.losses.cross_entropy import CrossEntropy
 from mvsim.losses.points import AllPairs
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
-from mvsim.multi_view.kernels.shared_noise.layout import PairBlocks
-from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
+from mvsim.multi_view.kernels.shared_noise.pair_probability import probability_and_derivative
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Values
 
@@ -78,11 +78,17 @@ def sums_of_pairs(layout, plan, tables):
     return float(loss), Derivatives(U, V, np.array(by_terms, dtype=np.float64))
 
 
+def loss_and_derivative(pairs, values):
+    """Both, block by block of outputs of any size."""
+    loss = sum(float(block.weight @ CrossEntropy().value(block.gather(values), block.targets)) for block in pairs.written_out)
+    return loss, probability_and_derivative(pairs, values)[1]
+
+
 @cache
 def case(p, lam, size, spread):
     kernel, pairs = setting(p, lam)
     tables = random_tables(kernel, pairs.plan, size, spread)
-    return kernel, pairs.plan, tables, *sums_of_pairs(kernel.layout, pairs.plan, tables)
+    return kernel, pairs, tables, *sums_of_pairs(kernel.layout, pairs.plan, tables)
 
 
 @looping("p", [MANY_MEETINGS, FEW_MEETINGS])
@@ -90,10 +96,10 @@ def case(p, lam, size, spread):
 @looping("size", [10.0, 1e3, 1e6])
 @looping("spread", [3.0, 400.0])
 def test_sums_are_those_of_the_pairs(p, lam, size, spread):
-    kernel, plan, tables, expected_loss, expected = case(p, lam, size, spread)
-    assert plan.repeats > 1
-    assert len(plan.extra_pairs) > plan.symmetric * kernel.layout.labels.size
-    loss, found = loss_and_derivative_of_values(kernel.neurons, PairBlocks.of(kernel.layout, plan), copies(tables))
+    kernel, pairs, tables, expected_loss, expected = case(p, lam, size, spread)
+    assert pairs.plan.repeats > 1
+    assert len(pairs.plan.extra_pairs) > pairs.plan.symmetric * kernel.layout.labels.size
+    loss, found = loss_and_derivative(pairs, tables)
     assert_close(loss, expected_loss, ROUNDOFF)
     for a, b in zip(found.distinct, expected.distinct, strict=True):
         assert_close(a, b, ROUNDOFF)
@@ -109,21 +115,10 @@ def test_tiny_gaps_keep_their_digits(lam, gap):
     tables.U[1] += gap / 2.0 if pairs.plan.symmetric else gap
     expected_loss, expected = sums_of_pairs(kernel.layout, pairs.plan, tables)
     assert abs(np.log(expected_loss) + gap) < 20.0
-    loss, found = loss_and_derivative_of_values(kernel.neurons, pairs.blocks, tables)
+    loss, found = loss_and_derivative(pairs, tables)
     assert_close(loss, expected_loss, ROUNDOFF)
     for a, b in zip(found.distinct, expected.distinct, strict=True):
         assert_components_close(a, b, ROUNDOFF, 0.0)
-
-
-@looping("lam", [0.5, 0.3])
-def test_the_bits_do_not_depend_on_the_threads(lam):
-    found = []
-    for threads in (1, 2):
-        kernel, pairs = setting(MANY_MEETINGS, lam, threads)
-        found.append(loss_and_derivative_of_values(kernel.neurons, pairs.blocks, random_tables(kernel, pairs.plan, 1e3, 9.0)))
-    (loss, D), (other_loss, other_D) = found
-    assert loss == other_loss
-    assert all((a == b).all() for a, b in zip(D.distinct, other_D.distinct, strict=True))
 
 
 @looping("lam", [0.5, 0.3])
@@ -135,7 +130,7 @@ def test_both_ways_agree_below_the_largest_output(lam):
     softmax.exponentiate(0, kernel.neurons.k)
     assert softmax.fits
     loss, D = softmax.loss_and_derivative()
-    shifted_loss, shifted_D = loss_and_derivative_of_values(kernel.neurons, pairs.blocks, tables)
+    shifted_loss, shifted_D = loss_and_derivative(pairs, tables)
     assert_close(shifted_loss, loss, LARGE_OUTPUTS)
     for a, b in zip(shifted_D.distinct, D.distinct, strict=True):
         assert_close(a, b, LARGE_OUTPUTS)

@@ -7,6 +7,7 @@ from altered_runs import altered
 from mvsim.multi_view.diagnostics import output_ranges
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.judge_run import judge
+from mvsim.papers.midpoint_mixup.theorems import features as theorem_features
 from mvsim.papers.midpoint_mixup.theorems import permanence as statements
 from mvsim.papers.midpoint_mixup.theorems import predicted_escapes as permanence
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned
@@ -139,6 +140,7 @@ def test_where_noise_is_linear_already_nothing_is_predicted(midpoint):
 
 
 def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
+    monkeypatch.setattr(theorem_features, "PATIENCE", theorem_features.FACTOR)
     end = np.log10(float(erm.dataset["final_time"]))
     for decades, said in ((end + 0.25, True), (end + 1.1, False)):
         with_escapes(monkeypatch, [decades] * 4, error=0.01)
@@ -148,3 +150,13 @@ def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
         assert features.soon.startswith("a second feature comes first in class 0, at t = 10^") == said
         assert features.detail == (f"{features.brief}; settled, and may change later: {features.soon}" if said else features.detail)
         assert bool(features.brief) == bool(features.soon) == said
+
+
+def test_a_second_feature_that_is_predicted_leaves_the_theorem_open(erm, monkeypatch):
+    """Half of the way in ln t is counted on, and 10^4 times the last change is asked for."""
+    since = np.log10(float(erm.dataset["final_time"])) - 1.0
+    for decades, status in ((since + 6.0, "inconclusive"), (since + 8.0, "holds")):
+        with_escapes(monkeypatch, [decades] * 4, error=0.01)
+        features = judge(erm, "4.6", everything=False).verdicts[1]
+        assert (features.name, features.status) == ("Theorem 4.6 (features)", status)
+        assert ("what is missing may still come" in features.detail) == (status == "inconclusive")

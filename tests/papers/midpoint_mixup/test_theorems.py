@@ -44,8 +44,8 @@ def made_up(learned, accuracy, times=None):
 ONE, BOTH, NONE = [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]
 
 
-def statuses(number, learned, accuracy, **options):
-    return [verdict.status for verdict in THEOREMS[number].judge(*made_up(learned, accuracy, **options))]
+def statuses(number, learned, accuracy, stays=np.inf, **options):
+    return [verdict.status for verdict in THEOREMS[number].judge(*made_up(learned, accuracy, **options), stays)]
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,15 @@ def test_both_parts_are_decided_once_they_have_lasted(number, learned, accuracy,
     assert statuses(number, learned, accuracy, times=times) == expected
 
 
+@pytest.mark.parametrize(("end", "stays", "expected"), [(9.9e3, 9.9e3, OPEN[0]), (10.0, 9.9e3, OPEN[0]), (10.0, 1e4, "holds"), (1e4, 0.0, "holds")])
+def test_what_rests_on_missing_features_waits_as_long_whether_it_holds_or_fails(end, stays, expected):
+    """Theorem 4.6 holds while no second feature has come, as Theorem 4.7 fails: after 10^4, or with the prediction that none comes before."""
+    records, accuracy, times = [[NONE] * 10, [ONE] * 10, [ONE] * 10], [0.0, 1.0, 1.0], [0, 1, end]
+    assert statuses("4.6", records, accuracy, stays=np.log(stays) if stays else -np.inf, times=times)[1] == expected
+    failed = statuses("4.7", records, accuracy, times=times)[1]
+    assert failed == ("fails" if end == 1e4 else "inconclusive")
+
+
 def at(time, state, escaped=True):
     """A saved state with what is learned at it, (k, 2); every view has escaped, or none."""
     state = np.array(state, dtype=bool)
@@ -153,7 +162,7 @@ SECOND, FIRST = [NONE] * 3 + [[0.0, 1.0]] + [NONE] * 6, [NONE] * 3 + [ONE] + [NO
 )
 def test_since_when_features_last_by_the_draws_of_the_run_and_by_all(records, earlier, since):
     run, learned = made_up(records, ACCURACY, TIMES)
-    verdict = THEOREMS["4.6"].judge(run, replace(learned, earlier=[at(*state) for state in earlier]))[1]
+    verdict = THEOREMS["4.6"].judge(run, replace(learned, earlier=[at(*state) for state in earlier]), np.inf)[1]
     assert since in verdict.detail
     assert verdict.status == ("inconclusive" if "at the end" in since else "holds")
 

@@ -115,7 +115,17 @@ def test_a_file_system_without_locks_is_used_without_them_and_nothing_is_left(nu
         raise OSError(number, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", flock)
-    warned = pytest.warns(UserWarning, match=r"run\.nc: its file system has no locks, so that nothing keeps a second .*; start only one")
+    warned = pytest.warns(UserWarning, match=r"its file system has no locks, so that nothing keeps a second .*; start only one")
     with warned, lock_run(tmp_path / "run.nc"):
         write_run(tmp_path / "run.nc", *example_run())
     assert os.listdir(tmp_path) == ["run.nc"]
+
+
+def test_another_error_of_a_lock_leaves_nothing(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(UsageError, match=r"run\.nc: cannot be locked.*Bad file descriptor; choose another file"), lock_run(tmp_path / "run.nc"):
+        pass
+    assert os.listdir(tmp_path) == []

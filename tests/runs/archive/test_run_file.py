@@ -31,6 +31,17 @@ def test_round_trip_keeps_every_bit(tmp_path):
     assert described == provenance
 
 
+def test_what_is_long_is_compressed_unless_the_run_goes_on(tmp_path):
+    dataset, provenance = example_run()
+    dataset["slow"] = (("records", "neurons"), 1.0 + 1e-8 * np.arange(10_000.0).reshape(100, 100))
+    sizes = {}
+    for status in ("running", "finished"):
+        write_run(tmp_path / status, dataset, provenance | {"status": status})
+        sizes[status] = (tmp_path / status).stat().st_size
+        assert_same_bits(read_run(tmp_path / status)[0], dataset)
+    assert sizes["running"] - sizes["finished"] > 0.5 * dataset["slow"].nbytes
+
+
 def test_the_comparison_of_bits_notices_a_changed_sign_of_zero():
     dataset, _ = example_run()
     dataset["loss"].values[0] = 0.0

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss, Unmixed
+from mvsim.losses import Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
-from mvsim.multi_view.data import Dataset
+from mvsim.multi_view.data import Dataset, SharedNoiseDataset
 from mvsim.multi_view.kernels.array.device import Device, gpu, host
 from mvsim.multi_view.kernels.array.network import SharedNoiseNetwork
 from mvsim.multi_view.kernels.array.patches import PatchNetwork
 from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.kernels.evaluation import Evaluation
-from mvsim.multi_view.kernels.shared_noise.hessian_of_points import stiff_hessian_of_points
+from mvsim.multi_view.kernels.jit.compiling import may_compile
 from mvsim.multi_view.kernels.sums import GenericSum, LossSum, NeuronSum, WholeSum, neuron_sum
 from mvsim.multi_view.parameters import Parameters
 from mvsim.numerics.arrow_matrix import Curvature
@@ -60,19 +61,22 @@ class ArrayKernel(ArrayPatchesKernel):
     name = "array"
     network: SharedNoiseNetwork
 
+    def __init__(self, parameters: Parameters, data: SharedNoiseDataset, threads: int | None, activation: Activation) -> None:
+        super().__init__(parameters, data, threads, activation)
+        self._origin = parameters, data, threads, activation
+
     def _network_of(self, data: Any) -> PatchNetwork | SharedNoiseNetwork:
         return SharedNoiseNetwork(self.device, data, self.m, self.activation)
 
+    @cached_property
+    def _compiled(self) -> Kernel:
+        from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
+
+        return SharedNoiseKernel(*self._origin)
+
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
-        """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
-        if type(pointwise) is not CrossEntropy or not self.activation.escapes:
-            return None
-        if isinstance(points, AllPairs):
-            return self.network.stiff_hessian_of_pairs(c, points, escaped)
-        if not isinstance(points, Unmixed):
-            return None
-        layout = self.network.layout
-        return stiff_hessian_of_points(self.activation, layout, self.outputs(c)[:, layout.order], c, escaped)
+        """Return that of the compiled kernel, which forms it on the host; None where nothing may be compiled."""
+        return self._compiled.stiff_hessian(c, points, pointwise, escaped) if may_compile() else None
 
 
 class GpuPatchesKernel(ArrayPatchesKernel):

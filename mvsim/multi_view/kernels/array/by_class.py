@@ -20,7 +20,6 @@ class ByClass:
 
     classes, views, patches, places: Lengths of the axes s, l, p and a.
     signal: (s, l, p, a) on the device.
-    place_of_point: (N,) s places + a, of each point of the layout.
     low, high: (s, l) range of the signal of each feature; low > high where no point has it.
     """
 
@@ -41,11 +40,11 @@ class ByClass:
         np.minimum.at(self.low, layout.labels, by_view.min(axis=2))
         np.maximum.at(self.high, layout.labels, by_view.max(axis=2))
         self._device, self.signal = device, device.put(signal)
-        self.place_of_point = layout.labels * self.places + place
+        place_of_point = layout.labels * self.places + place
         to_slots = np.full(slots, self.classes * self.places)  # beyond the last place stands a zero
-        to_slots[slot_of_point] = self.place_of_point
+        to_slots[slot_of_point] = place_of_point
         to_places = np.full(self.classes * self.places, slots)
-        to_places[self.place_of_point] = slot_of_point
+        to_places[place_of_point] = slot_of_point
         self._to_slots, self._to_places = device.put(to_slots), device.put(to_places)
 
     def in_slots(self, values: Any) -> Any:
@@ -59,17 +58,8 @@ class ByClass:
         """Return (k, s, G, a) for values (k, G, slots)."""
         xp = self._device.xp
         k, patterns, _ = values.shape
-        return xp.permute_dims(xp.reshape(self.places_of(values), (k, patterns, self.classes, self.places)), (0, 2, 1, 3))
-
-    def places_of(self, values: Any) -> Any:
-        """Return (..., s a) for values (..., slots); 0 in places that are not taken."""
-        return self._device.xp.take(self._with_zero(values), self._to_places, axis=-1)
-
-    def one_hot(self, kind: np.ndarray, count: int) -> Any:
-        """Return (s, a, count): 1 where the point of a place is of a kind (N,), else 0."""
-        places = np.zeros((self.classes * self.places, count))
-        places[self.place_of_point, kind] = 1.0
-        return self._device.put(places.reshape(self.classes, self.places, count))
+        places = xp.take(self._with_zero(values), self._to_places, axis=-1)  # 0 where none is taken
+        return xp.permute_dims(xp.reshape(places, (k, patterns, self.classes, self.places)), (0, 2, 1, 3))
 
     def _with_zero(self, values: Any) -> Any:
         return self._device.xp.concat([values, self._device.zeros(*values.shape[:-1], 1)], axis=-1)

@@ -31,10 +31,6 @@ class Device:
     def zeros(self, *shape: int) -> Any:
         return self.xp.zeros(shape, dtype=self.xp.float64, device=self.place)
 
-    def integers(self, count: int) -> Any:
-        """Return 0 .. count - 1 there."""
-        return self.xp.arange(count, dtype=self.xp.int64, device=self.place)
-
     def pieces(self, count: int, doubles: int) -> list[slice]:
         """Return slices of 0 .. count - 1 of which each takes about `tile_bytes`, where one takes so many doubles."""
         size = max(1, self.tile_bytes // (8 * max(doubles, 1)))
@@ -71,15 +67,6 @@ def gpu() -> Device:
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU)
-
-
-def gpu_is_there() -> bool:
-    """Return whether there is a GPU that CuPy can take."""
-    try:
-        gpu()
-    except UsageError:
-        return False
-    return True
 
 
 def free_bytes_of_gpu() -> int:

@@ -10,8 +10,6 @@ import numpy as np
 from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import SharedNoiseDataset
-from mvsim.multi_view.kernels.array.array_hessian import StiffHessianOfPairs
-from mvsim.multi_view.kernels.array.array_hessian_parts import Escaped
 from mvsim.multi_view.kernels.array.device import Device
 from mvsim.multi_view.kernels.array.exponential_sums import PairSoftmax
 from mvsim.multi_view.kernels.array.listed import Listed, Piece
@@ -19,7 +17,6 @@ from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile
 from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.layout import Layout
 from mvsim.multi_view.kernels.sums import GenericSum, WholeSum
-from mvsim.numerics.arrow_matrix import Curvature
 
 
 class SharedNoiseNetwork:
@@ -32,7 +29,6 @@ class SharedNoiseNetwork:
         self.patterns = device.put(self.layout.patterns)
         self._pairs: dict[AllPairs, Pairs] = {}
         self._softmax: dict[AllPairs, WholeSum] = {}
-        self._stiff: dict[AllPairs, StiffHessianOfPairs] = {}
         self._listed: tuple[Points, Listed] | None = None
 
     def describe(self, points: Points) -> str:
@@ -68,13 +64,6 @@ class SharedNoiseNetwork:
         if points not in self._softmax:
             self._softmax[points] = SoftmaxSum(self, points)
         return self._softmax[points]
-
-    def stiff_hessian_of_pairs(self, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
-        """Return the stiff part of the Hessian of the cross-entropy at c (k, m, F), on the host; ``escaped`` (k, m) are the neurons."""
-        if points not in self._stiff:
-            self._stiff[points] = StiffHessianOfPairs(self.pairs_of(points))
-        at = self.device.put(c)
-        return self._stiff[points].at(self.columns(at), Escaped(self.device, self.activation, self.patterns, at, self.device.put(escaped)))
 
     def columns(self, c: Any) -> Any:
         """Return (k, m, F + G): correlations c (k, m, F) with the features, then pre-activations of the noise patterns."""

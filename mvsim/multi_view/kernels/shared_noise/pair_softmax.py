@@ -1,7 +1,4 @@
-"""The mean cross-entropy of all pairs and its derivative by the tables.
-
-By `loops.softmax` while exponentials of outputs fit into a double, by `loops.softmax_large` beyond.
-"""
+"""The mean cross-entropy of all pairs and its derivative by the tables, where exponentials of outputs fit into a double."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import numpy as np
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.shared_noise.layout import PairBlocks
 from mvsim.multi_view.kernels.shared_noise.loops.softmax import linear_part, log_partition_of_pairs
-from mvsim.multi_view.kernels.shared_noise.loops.softmax_large import cross_entropy_of_pairs
 from mvsim.multi_view.kernels.shared_noise.loops.softmax_tangent import softmax_curvature_of_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
@@ -55,12 +51,3 @@ class PairSoftmax:
         arguments = self._pairs, self._exponentials, tangents, self._targets
         self._neurons.run_blocks(len(self._pairs.blocks), lambda b0, b1: softmax_curvature_of_pairs(b0, b1, *arguments))
         return self._derivatives, Derivatives(*tangents)
-
-
-def loss_and_derivative_of_values(neurons: Neurons, pairs: PairBlocks, values: Values) -> tuple[float, Derivatives]:
-    """Return both at outputs of any size; the derivative takes the place of the values."""
-    blocks = len(pairs.blocks)
-    values.terms[:, :blocks] *= pairs.repeats
-    sums = np.empty(blocks)
-    neurons.run_blocks(blocks, lambda b0, b1: cross_entropy_of_pairs(b0, b1, pairs, values, sums))
-    return float(sums.sum()), Derivatives(*values)

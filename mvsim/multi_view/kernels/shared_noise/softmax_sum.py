@@ -10,8 +10,8 @@ import numpy as np
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.few_neurons import FewNeurons
 from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
-from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
-from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, loss_and_derivative_of_values
+from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability, probability_and_derivative
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, ignoring_absent, neuron_sum, without_neurons
@@ -27,7 +27,8 @@ class SoftmaxSum:
         self._by_exponentials = nonnegative and len(np.unique(pairs.layout.labels)) > 1
 
     def loss(self, c: np.ndarray) -> float:
-        return self.loss_and_derivative(c)[0]
+        softmax = self._exponentials(self._forward(c))
+        return self._generic.loss(c) if softmax is None else softmax.loss_and_derivative()[0]
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the mean loss and its gradient, (k, m, F)."""
@@ -35,18 +36,12 @@ class SoftmaxSum:
         fused = None if in_one_call is None else in_one_call.loss_and_gradient(c)
         if fused is not None:
             return fused
-        loss, D = self.loss_and_derivative(c)
+        softmax = self._exponentials(self._forward(c))
+        if softmax is None:
+            return self._generic.loss_and_gradient(c)
+        loss, D = softmax.loss_and_derivative()
         columns = self._columns.buffer
         return loss, self._columns.pulled_back(lambda y0, y1, out: pairs.sums.pull_back(y0, y1, columns, D, out))
-
-    def loss_and_derivative(self, c: np.ndarray) -> tuple[float, Derivatives]:
-        """Return the mean loss and its derivative by the values; the columns are left in their buffer."""
-        forward = self._forward(c)
-        softmax = self._exponentials(forward)
-        if softmax is not None:
-            return softmax.loss_and_derivative()
-        self._neurons.run(forward)
-        return loss_and_derivative_of_values(self._neurons, self._pairs.blocks, self._pairs.values_buffer)
 
     def probability_and_derivative(self, c: np.ndarray) -> tuple[PairProbability, Derivatives]:
         """Return the softmax at all pairs for the classes of their points, and the derivative of the loss by the values."""
@@ -55,9 +50,7 @@ class SoftmaxSum:
         if softmax is not None:
             return PairProbability.of_exponentials(blocks, Exponentials(*self._pairs.values_buffer), threads), softmax.loss_and_derivative()[1]
         self._neurons.run(forward)
-        values = self._pairs.values_buffer
-        probability = PairProbability.of(self._layout, self._pairs.plan, values, threads)
-        return probability, loss_and_derivative_of_values(self._neurons, blocks, values)[1]
+        return probability_and_derivative(self._pairs, self._pairs.values_buffer)
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the derivative of the gradient along v, (k, m, F)."""

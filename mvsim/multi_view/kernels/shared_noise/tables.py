@@ -106,14 +106,20 @@ class Block:
         )
 
     @property
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows * cols,) places i and j among the sorted points."""
+        i, j = np.mgrid[self.rows, self.cols]
+        return i.ravel(), j.ravel()
+
+    @property
     def first(self) -> np.ndarray:
         """(rows * cols,) original indices i."""
-        return np.repeat(self.order[self.rows], self.cols.stop - self.cols.start)
+        return self.order[self.places[0]]
 
     @property
     def second(self) -> np.ndarray:
         """(rows * cols,) original indices j."""
-        return np.tile(self.order[self.cols], self.rows.stop - self.rows.start)
+        return self.order[self.places[1]]
 
     def gather(self, tables: Values) -> np.ndarray:
         """Return (k, rows * cols): the outputs of the pairs."""

@@ -60,6 +60,7 @@ class Classes(NamedTuple):
     bound: float  # the fraction of them that has to be as it says
     wanted: int  # how many features such a class has
     outcome: str  # what that is, in words
+    stays: float = -np.inf  # ln of the time up to which no more features than that are predicted in the fraction of them
 
     @property
     def broken(self) -> bool:
@@ -98,11 +99,15 @@ def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
     right, bound = classes.right, classes.bound
     measured, possible = float(right.mean()), float((right | classes.open).mean())
     since = _since(times, record, learned)
-    # What is learned stays so; what is not may still come, and until then its class may become what the theorem says.
-    waiting = (learned.by_definition.sum(axis=1) < classes.wanted) & ~classes.lost
+    # What is learned stays so; what is not may still come, and make its class what the theorem says, or end that it is so.
+    count = learned.by_definition.sum(axis=1)
+    waiting = (count < classes.wanted) & ~classes.lost
     may_come = measured < bound <= float((right | classes.open | waiting).mean())
+    may_end = float((right & (count == learned.by_definition.shape[1])).mean()) < bound <= measured
+    certified = len(times) > 1 and classes.stays >= np.log(PATIENCE * max(since, times[1]))
     growth = growth_to_settle(FACTOR, learned.by_definition)
-    factor = PATIENCE if may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9 else growth
+    is_missing = may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9
+    factor = PATIENCE if is_missing or (may_end and not certified) else growth
     accuracy = accuracy_of(run, learned)
     is_lasting = training_status(times, accuracy, growth) != "inconclusive" and has_lasted(times, since, factor)
     status: Status = "inconclusive"
@@ -137,7 +142,8 @@ def _lasting_told(run: Run, decision: Decision) -> list[str]:
     until = "true to" if decision.status == "holds" else "so to"
     told = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
     if not decision.is_lasting and decision.status == "inconclusive":
-        told.append(f"too short to tell: it and training accuracy have to last while t grows {fold_text(decision.factor)}")
+        why = "what is missing may still come: " if decision.factor == PATIENCE else ""
+        told.append(f"too short to tell: {why}it and training accuracy have to last while t grows {fold_text(decision.factor)}")
         told += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
     return told
 

@@ -1,7 +1,8 @@
 """What is predicted of a run beyond its end, as a time and a power of k: until when no second feature comes, and nothing undoes training accuracy.
 
 What is said here is predicted from trends over the last factor of time (`mvsim.papers.midpoint_mixup.theorems.trends`), with the error of the fit.
-It is measured, and decides nothing: up to its end a run has been followed, beyond it has not.
+It is measured, and decides only whether a run that rests on missing features was followed for long enough
+(`mvsim.papers.midpoint_mixup.theorems.theorems`): up to its end a run has been followed, beyond it has not.
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ def permanence(evidence: Evidence, learned: Learned, theorem: str) -> list[Verdi
     parts = {"permanence": one_feature_stays(evidence, learned)} if theorem == "4.6" else {}
     parts["what could undo it"] = nothing_undoes_it(evidence, theorem)
     return [replace(verdict, number=theorem, part=part, gathered="least") for part, verdict in parts.items()]
+
+
+def stays_until(evidence: Evidence, predicted: Sequence[Verdict]) -> float:
+    """Return ln of the time up to which no second feature is counted on in enough classes; minus infinity where that is not predicted."""
+    return max(
+        (verdict.measured * evidence.log_k for verdict in predicted if verdict.part == "permanence" and verdict.measured is not None), default=-np.inf
+    )
 
 
 def one_feature_stays(evidence: Evidence, learned: Learned) -> Verdict:

@@ -3,10 +3,11 @@
 It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
 is decided only if what it is about has not changed while time grew by `mvsim.papers.midpoint_mixup.evidence.persistence.FACTOR`, because the
 theorems speak of all later times; before that it is inconclusive. Once every view is learned the root of it is enough
-(`mvsim.runs.recording.settling.growth_to_settle`). What has not been learned may still come, so that what is missing fails only after it has been
-missing while t grew by `mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE`. That Theorem 4.6 holds rests on what is missing too, but on the
-first factor alone, since runs end there when they have settled: one that is followed further may still turn. What is said is about the run and up to
-its end; when an unlearned view is predicted to escape after all, says `mvsim.papers.midpoint_mixup.theorems.permanence`.
+(`mvsim.runs.recording.settling.growth_to_settle`). What has not been learned may still come. So a verdict that rests on what is missing, that Theorem
+4.7 fails or that Theorem 4.6 holds, is given only once it has been missing while t grew by
+`mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE`. Theorem 4.6 is spared the wait, not the time, where the run predicts that no second
+feature comes in enough classes before that (`mvsim.papers.midpoint_mixup.theorems.permanence`). Under Midpoint Mixup nothing like it is predicted.
+What is said is about the run and up to its end.
 
 They speak of all later times, from some time on, which is read as that from which training accuracy is 1. A theorem fails at once where since then so
 many classes have lost a learned view that the others are too few. That a lost view comes back is not waited for, a convention: in none of the 60 runs
@@ -34,8 +35,11 @@ ONE_FEATURE = 0.9
 """What 1 - o(1) means at one k: all but one class in ten. The theorem leaves it open; with k = 10 nothing finer could be told."""
 
 
-def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
-    """Theorem 4.6 (ERM): training accuracy 1, and exactly one feature learned in (1 - o(1)) k classes, for all later t."""
+def theorem_4_6(run: Run, learned: Learned, stays: float = -np.inf) -> list[Verdict]:
+    """Theorem 4.6 (ERM): training accuracy 1, and exactly one feature learned in (1 - o(1)) k classes, for all later t.
+
+    ``stays`` is ln of the time up to which no second feature is predicted in so many classes.
+    """
     count, partly, lost = learned.by_definition.sum(axis=1), learned.partly, learned.lost_since(trained_since(run, learned))
     classes = Classes(
         right=(count == 1) & ~partly.any(axis=1),
@@ -44,13 +48,14 @@ def theorem_4_6(run: Run, learned: Learned) -> list[Verdict]:
         bound=ONE_FEATURE,
         wanted=1,
         outcome="ERM learned exactly one feature",
+        stays=stays,
     )
     statement = f"exactly one feature is learned in (1 - o(1)) k classes, from some t on; {ONE_FEATURE:g} stands for 1 - o(1), a convention"
     return [training_accuracy("4.6", run, learned), features("4.6", statement, run, learned, classes)]
 
 
-def theorem_4_7(run: Run, learned: Learned) -> list[Verdict]:
-    """Theorem 4.7 (Midpoint Mixup): training accuracy 1, and both features of every class learned, for all later t."""
+def theorem_4_7(run: Run, learned: Learned, stays: float = -np.inf) -> list[Verdict]:
+    """Theorem 4.7 (Midpoint Mixup): training accuracy 1, and both features of every class learned, for all later t; nothing is predicted."""
     both, lost = learned.by_definition.sum(axis=1) == 2, learned.lost_since(trained_since(run, learned))
     classes = Classes(both, np.zeros_like(both), np.asarray(lost.any(axis=1)), bound=1.0, wanted=2, outcome="Midpoint Mixup learned both features")
     statement = "both features of every class are learned, from some t on"
@@ -61,7 +66,7 @@ class Theorem(NamedTuple):
     """A theorem about one training loss: the loss it speaks of and the function that judges a run."""
 
     method: str
-    judge: Callable[[Run, Learned], list[Verdict]]
+    judge: Callable[[Run, Learned, float], list[Verdict]]
 
 
 THEOREMS: dict[str, Theorem] = {"4.6": Theorem("erm", theorem_4_6), "4.7": Theorem("midpoint", theorem_4_7)}

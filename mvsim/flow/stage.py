@@ -1,0 +1,159 @@
+"""The neurons that are stepped between two marks; all others wait.
+
+Of the m neurons of a class one or two escape for each view, and while one class escapes the clocks of all others run at constant speed. So only these
+neurons are stepped:
+
+- the stiff ones;
+- those that are soon to escape, or have an own correlation that others carry up and that soon will be;
+- the first to escape with another view of a class of which one view has escaped, which has changed the force on them.
+
+They make a field of their own, whose gradient costs a tenth of the whole one. The clock of a neuron that waits runs at the speed w0 that it had at
+the mark. At the next one, a time H later, a whole gradient tells its speed w1, and the clock is put to where the mean of both takes it. That is right
+to second order in H, and by at most H |w1 - w0| / 2 wrong. The next mark comes before H is more than a small part of the time to an escape of a
+neuron that waits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mvsim.flow.base import Field
+from mvsim.flow.chart import EscapeChart
+from mvsim.flow.foretold import CARRIED, Foretold, foretell
+from mvsim.flow.jump import Jumps
+from mvsim.flow.large_step import LargeSteps, Past
+from mvsim.flow.layout import Layout
+from mvsim.flow.moment import Moment, carried_on
+from mvsim.flow.stiff_neurons import StiffNeurons, stiff_neurons
+from mvsim.numerics.indexing import with_entries
+
+SOON, NEAR = 20.0, 0.01
+"""A neuron is stepped if it escapes within so many times the time to the next escape, or within such a part of the time since the start."""
+
+RIVALS = 1.3
+"""The force on all neurons of a view is the same, so that the first stays the first: others only count within so many times its time."""
+
+HARDLY = 10.0
+"""By how much the time is said to be longer in a class that has learned all views: little depends on what escapes there."""
+
+LONGEST = 0.03
+"""Most time between two marks, as a part of that to the first escape of a neuron that waits."""
+
+
+class Stage:
+    """What is stepped from a mark on.
+
+    Parameters
+    ----------
+    field, layout, chart
+        The whole.
+    now : Moment
+        The mark.
+    past : Past, optional
+        The step before it.
+    time : float
+        Since the start.
+    tolerance : float
+        Relative error of the time to an escape that one step may make.
+    """
+
+    def __init__(self, field: Field, layout: Layout, chart: EscapeChart, now: Moment, past: Past | None, time: float, tolerance: float) -> None:
+        assert field.few is not None
+        self._field, self._whole, self._chart, self._begun = field, layout, chart, now
+        self._learned = layout.learned(now.c)
+        charted = np.zeros(layout.size, bool)
+        charted[chart.index] = True
+        stiff = stiff_neurons(layout, now.c)
+        mask = np.repeat(stiff, layout.features)
+        told = foretell(layout, mask, now, past and past.moment, charted, self._learned)
+        index, times = self._rivals(told)
+        chosen = self._chosen(stiff, mask, charted, index, times, time)
+        self.longest = LONGEST * float(times[~chosen[layout.neuron[index]]].min(initial=np.inf))
+
+        by_class = chosen.reshape(layout.shape[:2])
+        count = int(by_class.sum(axis=1).max())
+        neurons = np.argsort(~by_class, axis=1, stable=True)[:, :count]
+        neurons = np.where(np.take_along_axis(by_class, neurons, axis=1), neurons, -1)
+        y, e = np.nonzero(neurons >= 0)
+        features = np.arange(layout.features)
+        self.index = (layout.features * (layout.shape[1] * y + neurons[y, e])[:, None] + features).ravel()
+        self._place = (layout.features * (count * y + e)[:, None] + features).ravel()
+        few = field.few(now.c.reshape(layout.shape), neurons)
+        self.layout = Layout((layout.shape[0], count, *layout.shape[2:]), few.escaping)
+        place = np.full(layout.size, -1)
+        place[self.index] = self._place
+        inside = place[chart.index] >= 0
+        self.chart = EscapeChart(place[chart.index][inside], chart.floor[inside], chart.threshold[inside], chart.alpha)
+        self.now = self._restricted(now)
+        self.past = past and Past(self._restricted(past.moment), past.h)
+        self.stiff = StiffNeurons(few, self.layout, self.now.c)
+        self.steps = LargeSteps(few, self.layout, self.chart, tolerance)
+        self.jumps = Jumps(self.steps)
+        self.elapsed, self._whole_gradients = 0.0, 0
+
+    def _rivals(self, told: Foretold) -> tuple[np.ndarray, np.ndarray]:
+        """Return the escapes that matter and their times, (a,) each, of each view the first alone and those that are as close."""
+        view, is_own = self._whole.view[told.index], self._whole.is_own[told.index]
+        first = np.full(self._whole.of_views.size, np.inf)
+        np.minimum.at(first, view[is_own], told.times[is_own])
+        rivals = ~is_own | (told.times <= RIVALS * first[view])
+        index = told.index[rivals]
+        return index, told.times[rivals] * np.where(self._whole.is_open(self._learned)[index], 1.0, HARDLY)
+
+    def _chosen(self, stiff: np.ndarray, mask: np.ndarray, charted: np.ndarray, index: np.ndarray, times: np.ndarray, time: float) -> np.ndarray:
+        """Return (k m,) bool: the neurons that are stepped."""
+        layout, now = self._whole, self._begun
+        chosen, te = stiff.copy(), float(times.min(initial=np.inf))
+        horizon = max(SOON * te, NEAR * time)
+        half_open = np.zeros(layout.shape[0], bool)
+        half_open[layout.label[layout.is_open(self._learned) & mask]] = True
+        chosen[layout.neuron[index[(times <= horizon) | (half_open[layout.label[index]] & layout.is_own[index])]]] = True
+        rising = layout.own[(~charted & ~mask & (now.v > 0.0) & (now.c < layout.threshold))[layout.own] & ~self._learned[layout.view[layout.own]]]
+        chosen[layout.neuron[rising[CARRIED * layout.threshold[rising] - now.c[rising] < horizon * now.v[rising]]]] = True
+        if not chosen.any():
+            chosen[layout.neuron[now.c.argmax()]] = True
+        return chosen
+
+    def _restricted(self, moment: Moment) -> Moment:
+        c, v = np.zeros((2, self.layout.size))
+        c[self._place], v[self._place] = moment.c[self.index], moment.v[self.index]
+        return Moment(self.chart, c, v)
+
+    def spent(self) -> int:
+        """Return how many gradients have been evaluated since this was asked for last."""
+        total = self.steps.gradients + self.stiff.gradients + self._whole_gradients
+        self.steps.gradients = self.stiff.gradients = self._whole_gradients = 0
+        return total
+
+    @property
+    def c(self) -> np.ndarray:
+        """(n,) all correlations now, of those that wait at the mark."""
+        return self._with(self._begun.c, self.now.c)
+
+    def go_on(self, end: Moment, h: float) -> None:
+        """Note a step."""
+        self.past, self.now, self.elapsed = Past(self.now, h), end, self.elapsed + h
+        self.stiff.age += 1
+
+    def of_all(self, few: np.ndarray) -> np.ndarray:
+        """Return values (n,) of all correlations: of these, and 0."""
+        return self._with(np.zeros(self._whole.size), few)
+
+    def finished(self) -> tuple[Moment, Past, np.ndarray]:
+        """Return the next mark, the step before it, and by how much clocks (n,) of what waits may be wrong, a time."""
+        assert self.past is not None
+        begun, chart, elapsed, waits = self._begun, self._chart, self.elapsed, np.ones(self._whole.size, bool)
+        waits[self.index] = False
+        c = self._with(carried_on(self._whole, chart, begun, begun.w, elapsed, self._learned), self.now.c)
+        self._whole_gradients += 1
+        w = -self._field.loss_and_gradient(0, c.reshape(self._whole.shape))[1].ravel() * chart.slope(c)
+        c = self._with(carried_on(self._whole, chart, begun, 0.5 * (begun.w + w), elapsed, self._learned), self.now.c)
+        now = Moment(chart, c, self._with(w / chart.slope(c), self.now.v))
+        u = now.u - self.past.h * w
+        before = np.where(waits, chart.to_c(u), c)
+        past = Moment(chart, self._with(before, self.past.moment.c), self._with(w / chart.slope(before), self.past.moment.v))
+        wrong = 0.5 * elapsed * np.abs(w - begun.w) / np.maximum(np.maximum(np.abs(w), np.abs(begun.w)), 1e-300)
+        return now, Past(past, self.past.h), np.where(waits, wrong, 0.0)
+
+    def _with(self, c: np.ndarray, few: np.ndarray) -> np.ndarray:
+        return with_entries(c, self.index, few[self._place])
