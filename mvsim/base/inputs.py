@@ -128,13 +128,13 @@ MOST_FAULTS, LONGEST_FAULTS = 3, 300
 
 def joined(faults: list[str]) -> str:
     """Return the first few faults on one line, and how many more there are."""
-    said = faults[:1]
+    parts = faults[:1]
     for fault in faults[1:MOST_FAULTS]:
-        if len("; ".join([*said, fault])) > LONGEST_FAULTS:
+        if len("; ".join([*parts, fault])) > LONGEST_FAULTS:
             break
-        said.append(fault)
-    more = len(faults) - len(said)
-    return "; ".join([*said, f"and {more} more"] if more else said)
+        parts.append(fault)
+    more = len(faults) - len(parts)
+    return "; ".join([*parts, f"and {more} more"] if more else parts)
 
 
 def describe_invalid(item: Any, path: str) -> str:

@@ -76,11 +76,11 @@ class Groups(ABC):
     alike: np.ndarray
 
     @abstractmethod
-    def around(self, c: np.ndarray, wanted: np.ndarray, before: np.ndarray) -> np.ndarray | None:
+    def around(self, c: np.ndarray, required: np.ndarray, before: np.ndarray) -> np.ndarray | None:
         """Return (a,), increasing: all coordinates of some groups around c, None if so many are needed that nothing is gained by it.
 
-        Needed are the groups of the positions ``wanted`` (w,) and of all coordinates that can be stiff. Where more are taken, those of the positions
-        ``before`` (b,) come first.
+        Needed are the groups of the positions ``required`` (w,) and of all coordinates that can be stiff. Where more are taken, those of the
+        positions ``before`` (b,) come first.
         """
 
     @abstractmethod

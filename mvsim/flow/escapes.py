@@ -41,7 +41,8 @@ MOST_ERROR, SAFETY = 1.5, 0.75
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
 GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 7
-"""Most growth of a step over the one before, and after an equation of so many iterations; after more than the last it becomes a fifth shorter."""
+"""Most growth of a step over the one before, and after a refusal or an equation of so many iterations; after more than the last it becomes a fifth
+shorter."""
 
 FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
@@ -155,7 +156,7 @@ class EscapeFollower(FlowIntegrator):
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
                 assert taken.end is not None
                 end, iterations, cut = taken.end, taken.iterations, cut and size >= left * (1.0 - 1e-14)
-                memory = replace(memory, h=_next_size(taken, size))
+                memory = replace(memory, h=_next_size(taken, size, refused=size < min(wanted, left)))
             stage.go_on(end, size)
             happened = bool((stage.layout.learned(end.c) != learned).any()) or not stage.stiff.is_all_at(end.c)
             time, lost = added(state.time, memory.time_lost, size)
@@ -200,10 +201,10 @@ class EscapeFollower(FlowIntegrator):
         raise StalledError("no step within the tolerance was found")
 
 
-def _next_size(step: Step, size: float) -> float:
+def _next_size(step: Step, size: float, refused: bool) -> float:
     """Return the size of the next step."""
     by_error = SAFETY * max(step.error, 1e-10) ** (-1.0 / (step.order + 1))
-    by_iterations = GROWTH if step.iterations < HARD else GROWTH_WHEN_HARD
+    by_iterations = GROWTH if step.iterations < HARD and not refused else GROWTH_WHEN_HARD
     return size * (0.8 if step.iterations > MANY else 1.0) * min(by_iterations, by_error)
 
 
