@@ -25,9 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (ImportError, OSError, MemoryError) as error:
             reason = reason or " ".join(f"{type(error).__name__}: {error}".split())
         if reason:
-            print(
-                f"mvsim: a library cannot be loaded ({reason[:200]}); raise the limits of this shell (ulimit -v), or install it again", file=sys.stderr
-            )
+            advice = "raise the limits of this shell (ulimit -v), or install it again"
+            print(f"mvsim: a library cannot be loaded ({reason[:200]}); {advice}", file=sys.stderr)
             return 2
         return dispatch(arguments)
     except KeyboardInterrupt:  # before dispatch could take care of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import resource
 import sys
@@ -25,7 +26,7 @@ def drop_foreign_settings() -> None:
     for name, least in _LEAST.items():
         text = os.environ.get(name, str(least))
         if not text.isdecimal() or int(text[:9]) < least:
-            print(f"mvsim: warning: {name}={ascii(text[:40])}: must be an integer of at least {least}; it is ignored", file=sys.stderr)
+            print(f"mvsim: warning: {name}={text[:40]!a}: must be an integer of at least {least}; it is ignored", file=sys.stderr)
             del os.environ[name]
     if sys.warnoptions:  # PYTHONWARNINGS=error would make an error of each warning of a library
         warnings.simplefilter("default")
@@ -46,10 +47,8 @@ def why_libraries_cannot_start() -> str:
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
         code = 1
         try:
-            import mvsim.cli.dispatch
-            import numpy
-            import scipy.linalg  # noqa: F401
-
+            for module in ("mvsim.cli.dispatch", "numpy", "scipy.linalg"):
+                importlib.import_module(module)
             code = 0
         except Exception as error:
             print(f"{type(error).__name__}: {error}", flush=True)

@@ -262,9 +262,8 @@ def test_a_text_file_in_an_unknown_encoding_is_named(mvsim, tmp_path):
 def test_an_unknown_key_is_refused_without_the_whole_list_of_options(mvsim, tmp_path):
     (tmp_path / "settings.toml").write_text(f'"{chr(0xF36A4) * 60}" = 3\n')
     result = mvsim("simulate", "--config", "settings.toml")
-    assert_refused(result, "is not an option; the options are method, seed, ")
-    assert "see mvsim simulate --help" in result.err
-    assert len(result.err) < 800
+    assert_refused(result, "is not an option; mvsim simulate --help lists them")
+    assert len(result.err) < 450
     (tmp_path / "settings.toml").write_text("json_ = 3\n")
     result = mvsim("simulate", "--config", "settings.toml")
     assert_refused(result, "settings.toml: json_ is not an option, did you mean json?")

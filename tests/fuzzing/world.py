@@ -90,7 +90,7 @@ def watched(what: str) -> Iterator[Watch]:
 
 def foreseen(text: str) -> bool:
     """Whether a warning is one that mvsim means its user to read."""
-    ours = ("must be an integer of at least 1; it is ignored", "its file system has no locks, so that", "the folder could not be written to the disk at once")
+    ours = ("must be an integer of at least ", "its file system has no locks, so that", "the folder could not be written to the disk at once")
     return (text.startswith("eta=") and "exceeds 2 / lambda_max" in text) or any(words in text for words in ours)
 
 
