@@ -30,8 +30,8 @@ def plain(value: Any, level: int = 0) -> Any:
     for kind in (str, int, float):
         if isinstance(value, kind):
             return value if type(value) is kind else kind.__str__(value) if kind is str else getattr(kind, f"__{kind.__name__}__")(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and not np.ma.is_masked(value):
-        return value.tolist()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufUO" and not np.ma.is_masked(value):
+        return plain(value.tolist(), level)
     if isinstance(value, Mapping):
         return {plain(name): plain(one, level + 1) for name, one in value.items()} if level < DEEPEST else value
     return [plain(one, level + 1) for one in value] if type(value) in (list, tuple, range) and level < DEEPEST else value
