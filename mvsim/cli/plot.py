@@ -53,10 +53,10 @@ def plot(
     if animate and panels is not None:
         raise UsageError("--panels: an animation has none; leave out --panels or --animate")
     title = None if title is None else " ".join(title.split())
-    chosen, wanted = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
+    chosen, names = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
     read = None
-    if wanted is not None:
-        check_panels(wanted)
+    if names is not None:
+        check_panels(names)
     if chosen is not None and not folders:
         read = _read(runs)
         shown_of(read, chosen)
@@ -70,7 +70,7 @@ def plot(
         with saving(picture):
             save_animation(read[0], picture, chosen, title, force, Notices().begin)
     else:
-        figure = drawn(_sweep(runs[0]) if read is None else read, panels=wanted, classes=chosen, title=title)
+        figure = drawn(_sweep(runs[0]) if read is None else read, panels=names, classes=chosen, title=title)
         with saving(picture):
             save_figure(figure, picture, force)
     print(f"saved in {escaped(str(picture))}")

@@ -85,7 +85,7 @@ class Memory:
     marked : int
         Step of the last mark.
     errors : array
-        (n,) what jumps may have added to the error of each clock, a time.
+        (n,) what jumps and waiting may have added to the error of each clock: the sum of H |K1 - K0| / 2 max(K0, K1), a time.
     """
 
     chart: EscapeChart
@@ -120,6 +120,9 @@ class EscapeFollower(FlowIntegrator):
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if "wait" in arrays else None
+
+    def clock_errors(self, state: State) -> np.ndarray | None:
+        return None if state.memory is None else np.asarray(state.memory.errors.reshape(state.c.shape))
 
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""

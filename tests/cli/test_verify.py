@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from lib.terminal import shown_on_terminal
+from terminal import shown_on_terminal
 
 import mvsim as package
 from mvsim.cli.verdict_table import print_section

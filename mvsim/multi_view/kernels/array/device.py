@@ -58,10 +58,10 @@ def gpu() -> Device:
     if runtime is None:
         raise UsageError("backend='cupy': CuPy is incomplete; install it anew, or give backend=auto")
     try:
-        found, why = runtime.getDeviceCount(), "no GPU was found"
+        count, why = runtime.getDeviceCount(), "no GPU was found"
     except runtime.CUDARuntimeError as error:
-        found, why = 0, f"no GPU was found ({' '.join(str(error).split())})"
-    if not found:
+        count, why = 0, f"no GPU was found ({' '.join(str(error).split())})"
+    if not count:
         raise UsageError(f"backend='cupy': {why}; give backend=auto")
     import array_api_compat.cupy as xp
 
