@@ -183,6 +183,10 @@ class Integrator(ABC):
         """Return the memory that `pack` turned into these arrays; None if there are none."""
         return None
 
+    def clock_errors(self, state: State) -> np.ndarray | None:
+        """Return by how much the time of an escape of each correlation (the shape of c) may be wrong through jumps; None if nothing jumps."""
+        return None
+
     @abstractmethod
     def clock(self, state: State) -> str:
         """Describe in words the steps taken to reach ``state``."""

@@ -33,6 +33,7 @@ def simulate(directory, *words, **variables):
     return subprocess.run([*COMMAND, *words], cwd=directory, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
+@pytest.mark.slow
 def test_without_a_place_for_compiled_code(tmp_path):
     """As in a package that cannot be written, without a home."""
     nowhere = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
@@ -43,6 +44,7 @@ def test_without_a_place_for_compiled_code(tmp_path):
     assert len(answer.stderr.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_compiled_code_is_announced_kept_and_made_again_if_damaged(tmp_path):
     place = {"NUMBA_CACHE_DIR": str(tmp_path / "kept")}
     first = simulate(tmp_path, "a.nc", **place)
