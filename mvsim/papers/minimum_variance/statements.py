@@ -192,7 +192,7 @@ STATEMENTS: tuple[Statement, ...] = (
         "proposition",
         "network-output-variance",
         "the same of the two-layer network of the Midpoint Mixup paper on multi-view data, trained by each method",
-        FromSeeds(lambda setting, seed: variance_bounds(by_method(setting, seed))),  # type: ignore[arg-type]
+        FromSeeds(lambda setting, seed: variance_bounds(by_method(setting, seed))),
         Network,
         size="k",
         sizes=(3,),
