@@ -4,13 +4,14 @@ Most of a run at large k is spent on what nobody asks for: off-diagonal correlat
 classes from kink to kink. They are in balance, and nothing depends on their path. What matters are the times of escapes, the gaps between the views
 of a class, own correlations and outputs; this integrator controls the errors of these, and takes the largest steps that they allow.
 
+- `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
 - `foretold`: the escapes to come, which bound each step;
 - `jump`: one step over most of the time to the next escape, taken back if it does not keep its promise;
 - `growth`: no step is longer than what grows takes to grow.
 
-Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of stiff neurons are made anew at every
-mark, so that a run can be resumed there from correlations, velocities and the past alone.
+Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of neurons are made anew at every mark,
+so that a run can be resumed there from correlations, velocities and the past alone.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ FIRST = 0.1
 
 AFTER_UNSOLVED, LEAST = 0.3, 0.2
 """Part of its size with which a step is tried again whose equation was not solved, and the least after one that was refused."""
+
+EASY = 2
+"""Most iterations of an equation after which the next starts from the extrapolation, and not from the state before."""
 
 ATTEMPTS = 30
 """Attempts at a step."""
@@ -154,7 +158,7 @@ class EscapeFollower(FlowIntegrator):
                 cut = wanted >= left * (1.0 - 1e-14)
                 ending |= cut
                 try:
-                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= 2, told, learned)
+                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= EASY, told, learned)
                 except StalledError as error:
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
                 assert taken.end is not None
