@@ -92,7 +92,7 @@ class Observation:
     @property
     def dormant_until(self) -> float:
         """The time before which no dormant correlation escapes at the present forces."""
-        return dormant_until(self.state.time, self.c, self.gradient, self.objective.parameters.alpha, self.objective.escapes_at)
+        return dormant_until(self.state.time, self.c, self.gradient, self.objective.parameters, self.objective.escapes_at)
 
     @property
     def sharpness(self) -> float:

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mvsim.flow.chart import EscapeChart
+from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.recording.fresh_draws import is_learned
 
 TRAINED = 0.9
@@ -39,8 +40,12 @@ WINDOW = 1.1
 SAFETY = 2.0
 """How much faster than in the window things may happen up to the horizon."""
 
-FLOOR = 0.002
-"""Part of the threshold below which the power law of a correlation goes on along its tangent."""
+FLOOR = 1.0 / 30.0
+"""Part of the root mean square of initial correlations, d^(-1/2), up to which a smaller correlation moves at constant speed: noise carries it, because
+its power law alone takes 30^(alpha - 2) times as long as that of others."""
+
+LEAST_ALPHA = 4.0
+"""Power of the activation from which on that is so much that it tells the two apart."""
 
 
 def growth_to_settle(factor: float, learned: np.ndarray) -> float:
@@ -52,22 +57,23 @@ def growth_to_settle(factor: float, learned: np.ndarray) -> float:
     return math.sqrt(factor) if learned.all() else factor
 
 
-def dormant_until(time: float, c: np.ndarray, gradient: np.ndarray, alpha: float, threshold: float) -> float:
+def dormant_until(time: float, c: np.ndarray, gradient: np.ndarray, parameters: Parameters, threshold: float) -> float:
     """Return the time before which no correlation of a dormant neuron escapes at the present forces -``gradient``; infinite if none does.
 
-    Dormant is a neuron with all correlations below the threshold. Own correlations of views that have escaped are left out.
+    Dormant is a neuron with all correlations below the threshold. Own correlations of views that have escaped are left out. Below `LEAST_ALPHA` it is
+    ``time``: nothing is told.
     """
+    if threshold == math.inf or parameters.alpha < LEAST_ALPHA:
+        return math.inf if threshold == math.inf else time
     y = np.arange(len(c))
     has_escaped = np.asarray((c[y, :, y] >= threshold).any(axis=1))
-    is_dormant = (c < threshold).all(axis=(2, 3), keepdims=True)
-    counts = np.where(is_dormant, gradient < 0.0, False)
+    counts = np.where((c < threshold).all(axis=(2, 3), keepdims=True), gradient < 0.0, False)
     counts[y, :, y] &= ~has_escaped[:, None]
-    if not counts.any() or threshold == math.inf:
-        return math.inf
     x, b = c[counts], np.full(int(counts.sum()), threshold)
-    law = EscapeChart(np.arange(x.size), FLOOR * b, b, alpha)
-    with np.errstate(over="ignore"):
-        return time + float(((b - law.to_y(x)) / (law.slope(x) * -gradient[counts])).min())
+    law = EscapeChart(np.arange(x.size), np.minimum(FLOOR / float(parameters.d) ** 0.5, 0.5 * b), b, parameters.alpha)
+    with np.errstate(over="ignore", invalid="ignore"):
+        times = (b - law.to_y(x)) / (law.slope(x) * -gradient[counts])
+    return time + float(np.nan_to_num(times, nan=0.0, posinf=math.inf).min(initial=math.inf))
 
 
 class Settling(NamedTuple):

@@ -7,9 +7,11 @@ import pytest
 from looping import looping
 from scipy.integrate import quad
 
-from mvsim.runs.recording.settling import FLOOR, Settling, dormant_until, growth_to_settle
+import mvsim
+from mvsim.runs.recording.settling import Settling, dormant_until, growth_to_settle
 
 COMPLETE = [[1.0, 1.0], [1.0, 1.0]]
+P = mvsim.Parameters(k=2, alpha=8, d=100)  # initial correlations of 0.1, a floor of 1 / 300
 
 
 def records(learned, dormant=(0.0,) * 4, margins=(0.0, 0.0, 1.0, 1.0)):
@@ -74,16 +76,16 @@ def test_a_certificate_is_not_given_where_something_changes_before_its_horizon()
 
 @looping(("start", "drift"), [(0.1, 0.0), (0.02, 0.0), (0.1, 1e-7), (0.01, 1e-7), (1e-4, 1e-7), (0.0, 1e-7), (-0.05, 1e-7)])
 def test_no_dormant_correlation_escapes_before_it_is_told_to(start, drift):
-    alpha, K = 8.0, 2.0
+    K, alpha = 2.0, P.alpha
     c, gradient = np.full((2, 3, 2, 2), -0.2), np.zeros((2, 3, 2, 2))
     c[1, 2, 0, 1] = start  # of a feature of another class
     gradient[1, 2, 0, 1] = -(drift + K * max(start, 0.0) ** (alpha - 1.0))
-    told = dormant_until(5.0, c, gradient, alpha, 1.0)
+    told = dormant_until(5.0, c, gradient, P, 1.0)
     way = quad(lambda x: 1.0 / (drift + K * max(x, 0.0) ** (alpha - 1.0)), start, 1.0, points=[0.0, 0.02, 0.05, 0.1, 0.2], limit=500)[0]
     assert told <= 5.0 + way * (1.0 + 1e-6)
     if drift == 0.0:
         assert told == pytest.approx(5.0 + way, rel=1e-6)
-    if start < -FLOOR:
+    if start < 0.0:
         assert told >= 5.0 - start / drift
 
 
@@ -91,8 +93,10 @@ def test_only_dormant_neurons_and_missing_views_are_on_their_way():
     c, gradient = np.full((2, 3, 2, 2), 0.5), -np.ones((2, 3, 2, 2))
     c[0, 0, 0], c[1, :, 1] = 2.0, 2.0  # a neuron has escaped for both views of class 0, all neurons of class 1 have
     gradient[0, 1:, 1] = 1.0  # the off-diagonal correlations of the others fall
-    assert dormant_until(5.0, c, gradient, 8.0, 1.0) == math.inf
+    assert dormant_until(5.0, c, gradient, P, 1.0) == math.inf
     gradient[0, 1, 1, 0] = -1.0
-    assert 5.0 < dormant_until(5.0, c, gradient, 8.0, 1.0) < 6.0
+    assert 5.0 < dormant_until(5.0, c, gradient, P, 1.0) < 6.0
     c[0, 0, 0, 1], gradient[0, 1, 1, 0] = 0.5, 1.0
-    assert 5.0 < dormant_until(5.0, c, gradient, 8.0, 1.0) < 6.0  # view 1 of class 0 is missing
+    assert 5.0 < dormant_until(5.0, c, gradient, P, 1.0) < 6.0  # view 1 of class 0 is missing
+    assert dormant_until(5.0, c, gradient, P.model_copy(update={"alpha": 3.0}), 1.0) == 5.0
+    assert dormant_until(5.0, c, gradient, P, math.inf) == math.inf  # nothing escapes in a linear model
