@@ -41,7 +41,7 @@ SAFETY = 2.0
 """How much faster than in the window things may happen up to the horizon."""
 
 FLOOR = 1.0 / 30.0
-"""Part of the root mean square of initial correlations, d^(-1/2), up to which a smaller correlation moves at constant speed: noise carries it, because
+"""Part of the root mean square of initial correlations, d^(-1/2), up to which a smaller one moves at constant speed: noise carries it, because
 its power law alone takes 30^(alpha - 2) times as long as that of others."""
 
 LEAST_ALPHA = 4.0
