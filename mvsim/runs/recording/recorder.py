@@ -47,7 +47,10 @@ class Recorder:
     @property
     def settling(self) -> Settling:
         """What decides when the run has settled."""
-        return Settling(self.records, float(self.escape_times().min()) if self.objective.has_escapes else np.inf)
+        if not self.objective.has_escapes:
+            return Settling(self.records)
+        views = np.where(self.escapes.step < 0, np.inf, self.escapes.time).min(axis=1)
+        return Settling(self.records, float(self.escape_times().min()), float(views[np.isfinite(views)].max(initial=0.0)))
 
     def escape_times(self) -> np.ndarray:
         """Return (k, V): when views that have not escaped will at their present pace; inf of others, and where that time recedes as time goes on.

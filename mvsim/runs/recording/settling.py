@@ -1,7 +1,7 @@
 """Whether what is measured has stopped changing, by a certificate or by a wait.
 
-A run has settled once time has grown by `growth_to_settle` without a change in training accuracy and learned features, unless a view that has not
-escaped does so at its present pace before time has grown by that factor again. That is waited for.
+A run has settled once time has grown by `growth_to_settle` without a change in training accuracy and learned features, and without an escape of a
+view. If a view that has not escaped does so at its present pace before time has grown by that factor again, that is waited for.
 
 Once every view is learned the end of the wait, its horizon, can be told before. The certificate that nothing changes until then has two parts. Both
 hold at all records while time has grown by `WINDOW`, since the last change:
@@ -81,6 +81,7 @@ class Settling(NamedTuple):
 
     records: Mapping[str, Sequence[Any] | np.ndarray]  # The values of each recorded variable, in order of time
     coming: float = math.inf  # When the next view that has not escaped does at its present pace
+    last_escape: float = 0.0  # When a view escaped last: what it does to the features may come later
 
     def since(self) -> float | None:
         """Return since when training accuracy is 1, every class is trained and the learned features are those of now; None if not so now."""
@@ -100,7 +101,7 @@ class Settling(NamedTuple):
         if since is None:
             return None
         growth = growth_to_settle(factor, is_learned(np.asarray(self.records["feature_learned"][-1])))
-        wait = growth * max(since, times[min(1, len(times) - 1)])
+        wait = growth * max(since, self.last_escape, times[min(1, len(times) - 1)])
         return None if self.coming < growth * max(wait, times[-1]) else wait
 
     def certified_until(self, factor: float) -> float | None:
@@ -110,7 +111,7 @@ class Settling(NamedTuple):
             return None
         start, now = times[-1] / WINDOW, times[-1]
         window = slice(int(np.searchsorted(times, start, side="right")) - 1, None)
-        if not since <= start or now >= horizon:
+        if not max(since, self.last_escape) <= start or now >= horizon:
             return None
         if not np.min(self.records["dormant_until"][window]) >= now + SAFETY * (horizon - now):
             return None

@@ -50,6 +50,7 @@ def test_a_run_in_which_a_late_escape_is_coming_has_not_settled():
     assert Settling(missing).reached(2.0)
     assert not Settling(missing, coming=7.0).reached(2.0)  # before time has grown by 2 again
     assert Settling(missing, coming=9.0).reached(2.0)
+    assert not Settling(missing, last_escape=3.0).reached(2.0)  # what it does to the features may come later
 
 
 def test_a_certificate_spares_the_wait():
@@ -71,6 +72,7 @@ def test_a_certificate_is_not_given_where_something_changes_before_its_horizon()
         "the last change is in the window": records(COMPLETE, dormant=never) | {"training_accuracy": [0.5, 0.5, 0.5, 1.0]},
     }
     assert {name: Settling(of).certified_until(10.0) for name, of in refused.items()} == dict.fromkeys(refused)
+    assert Settling(records(COMPLETE, dormant=never), last_escape=3.8).certified_until(10.0) is None
     assert Settling(records(COMPLETE, dormant=never, margins=[0.0, 0.0, 1.0, 0.9])).certified_until(10.0) is not None
 
 
