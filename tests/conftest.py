@@ -28,10 +28,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci")
 
 
-LONG = (
+FIRST = (
     "tests/multi_view/kernels/",
     "tests/multi_view/objectives/",
     "tests/pictures/",
+    "tests/cli/test_compiling.py",
+    "tests/cli/test_plot.py",
+    "tests/base/",
+    "tests/papers/minimum_variance/",
     "tests/validation/test_documentation_site.py",
     "tests/sweeps/test_dask.py",
     "tests/cli/",
@@ -39,7 +43,7 @@ LONG = (
     "tests/papers/",
     "tests/runs/simulation/",
 )
-"""Where tests are that take long, the longest first; pictures need hardly a kernel, and are drawn while another process compiles all of them."""
+"""What begins: all kernels, which one process compiles and keeps; what hardly needs one, for the others meanwhile; and then what takes long."""
 
 
 def pytest_collection_modifyitems(config, items):
@@ -53,7 +57,7 @@ def pytest_collection_modifyitems(config, items):
             names.add(name)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
-    items.sort(key=lambda item: next((place for place, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG)))
+    items.sort(key=lambda item: next((place for place, start in enumerate(FIRST) if item.nodeid.startswith(start)), len(FIRST)))
 
 
 @pytest.fixture(params=sorted(problems.PARAMETERS))

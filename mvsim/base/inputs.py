@@ -30,8 +30,8 @@ def plain(value: Any, level: int = 0) -> Any:
     for kind in (str, int, float):
         if isinstance(value, kind):
             return value if type(value) is kind else kind.__str__(value) if kind is str else getattr(kind, f"__{kind.__name__}__")(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and not np.ma.is_masked(value):
-        return value.tolist()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufUO" and not np.ma.is_masked(value):
+        return plain(value.tolist(), level)
     if isinstance(value, Mapping):
         return {plain(name): plain(one, level + 1) for name, one in value.items()} if level < DEEPEST else value
     return [plain(one, level + 1) for one in value] if type(value) in (list, tuple, range) and level < DEEPEST else value
@@ -128,13 +128,13 @@ MOST_FAULTS, LONGEST_FAULTS = 3, 300
 
 def joined(faults: list[str]) -> str:
     """Return the first few faults on one line, and how many more there are."""
-    said = faults[:1]
+    parts = faults[:1]
     for fault in faults[1:MOST_FAULTS]:
-        if len("; ".join([*said, fault])) > LONGEST_FAULTS:
+        if len("; ".join([*parts, fault])) > LONGEST_FAULTS:
             break
-        said.append(fault)
-    more = len(faults) - len(said)
-    return "; ".join([*said, f"and {more} more"] if more else said)
+        parts.append(fault)
+    more = len(faults) - len(parts)
+    return "; ".join([*parts, f"and {more} more"] if more else parts)
 
 
 def describe_invalid(item: Any, path: str) -> str:

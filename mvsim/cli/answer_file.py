@@ -31,10 +31,10 @@ def check_replaceable(path: Path, question: Question) -> None:
     if not path.exists():
         return
     try:
-        asked = read_answer(path).question
+        earlier = read_answer(path).question
     except UsageError:
-        asked = None
-    if asked != question.as_dict():
+        earlier = None
+    if earlier != question.as_dict():
         advice = "move it away, or give another file with --out"
         raise UsageError(f"{path_text(path)}: is not an answer to this question and would be replaced; {advice}")
 

@@ -52,17 +52,21 @@ def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
         raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
     text = ""
     try:
-        text = _decoded(Path(path).read_bytes())
+        text = _decoded(Path(path).read_bytes()).replace("\r\n", "\n").replace("\r", "\n")
         values = tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{name}={path_text(path)}: {error.strerror}; give the name of a readable TOML file") from None
-    except (ValueError, RecursionError) as error:  # of TOML, of its encoding, of an integer too long to read
+    except UnicodeDecodeError as error:
+        wrong = f"byte 0x{error.object[error.start]:02x} at position {error.start} is no text in {error.encoding.upper()}"
+        raise UsageError(f"{name}={path_text(path)}: {wrong}; save the file as UTF-8") from None
+    except (ValueError, RecursionError) as error:  # of TOML, of an integer too long to read
         long = None if isinstance(error, tomllib.TOMLDecodeError) else _LONG_INTEGER.search(text)
         if long is not None:
             line = text.count("\n", 0, long.start()) + 1
             raise UsageError(f"{path_text(path)}: line {line}, {shortened(long[0])}: has too many digits; at most 4300 are allowed") from None
         reason = shortened(" ".join(str(error).split()))
-        raise UsageError(f"{name}={path_text(path)}: not a TOML file that can be read ({reason}); correct the file") from None
+        advice = "save the file as UTF-8" if "\0" in text else "correct the file"
+        raise UsageError(f"{name}={path_text(path)}: not a TOML file that can be read ({reason}); {advice}") from None
     spellings: dict[str, str] = {}
     for key in values:
         other = spellings.setdefault(key.replace("-", "_"), key)

@@ -45,57 +45,57 @@ def diff(
 ) -> int:
     """Say in what two runs differ: in what was asked for, in what made them, and in what came out."""
     runs = open_run(first), open_run(second)
-    found = differences(*runs)
+    entries = differences(*runs)
     if json_:
-        print(json.dumps([one._asdict() for one in found], default=str))
-    elif not found:
+        print(json.dumps([one._asdict() for one in entries], default=str))
+    elif not entries:
         print("The runs do not differ, bit for bit.")
     else:
         print_wrapped(
-            [_headline(found), *(f"{name}: {run.summary.partition(chr(10))[0]}" for name, run in zip(("first", "second"), runs, strict=True))]
+            [_headline(entries), *(f"{name}: {run.summary.partition(chr(10))[0]}" for name, run in zip(("first", "second"), runs, strict=True))]
         )
-        _print_table([*_outcomes(*runs), *found], verbose)
-    return DIFFERENT if any(one.matters for one in found) else SAME
+        _print_table([*_outcomes(*runs), *entries], verbose)
+    return DIFFERENT if any(one.matters for one in entries) else SAME
 
 
-def _headline(found: list[Difference]) -> str:
+def _headline(entries: list[Difference]) -> str:
     """Say in what was asked for two runs differ; if in nothing of that, whether the same came out."""
-    asked = [one for one in found if one.kind == "asked for"]
-    if asked:
-        texts = [f"{one.name.removeprefix('parameters.')}: {one.first}, {one.second}" for one in asked[:MOST]]
-        return f"They differ in {'; '.join(texts)}{f'; and {len(asked) - MOST} more' if len(asked) > MOST else ''}."
-    if any(one.matters for one in found):
+    options = [one for one in entries if one.kind == "asked for"]
+    if options:
+        texts = [f"{one.name.removeprefix('parameters.')}: {one.first}, {one.second}" for one in options[:MOST]]
+        return f"They differ in {'; '.join(texts)}{f'; and {len(options) - MOST} more' if len(options) > MOST else ''}."
+    if any(one.matters for one in entries):
         return "What was asked for is the same, what came out is not."
     return "What was asked for and what came out are the same, bit for bit."
 
 
 def _outcomes(first: Run, second: Run) -> list[Difference]:
     """Return what came out of both, if it differs: classes by what they have learned, steps and time."""
-    found = []
+    entries = []
     for name, words in OUTCOMES.items():
         one, two = (MEASURES[name].of(run) for run in (first, second))
         if one != two:
-            found.append(Difference("came out", words, _value_text(one), _value_text(two)))
-    return found
+            entries.append(Difference("came out", words, _value_text(one), _value_text(two)))
+    return entries
 
 
 def _value_text(value: float | int | None) -> str:
     return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _print_table(found: list[Difference], verbose: bool) -> None:
+def _print_table(entries: list[Difference], verbose: bool) -> None:
     """Print the differences, a heading for each kind; arrays are only counted unless they are asked for."""
-    rows = [one for one in found if one.name not in COUNTED and (verbose or not one.of_arrays) and not one.of_shapes]
+    rows = [one for one in entries if one.name not in COUNTED and (verbose or not one.of_arrays) and not one.of_shapes]
     width = max((len(one.name) for one in rows), default=0)
-    for kind in (kind for kind in KINDS if any(one.kind == kind for one in found)):
+    for kind in (kind for kind in KINDS if any(one.kind == kind for one in entries)):
         print(f"{kind}:")
         print_wrapped(
             f"  {one.name:<{width}}  {_digits(one.name, one.first)}  ->  {_digits(one.name, one.second)}" for one in rows if one.kind == kind
         )
-        arrays = [one.name for one in found if one.kind == kind and one.of_arrays]
+        arrays = [one.name for one in entries if one.kind == kind and one.of_arrays]
         if arrays and not verbose:
             print(f"  {len(arrays)} array{'s' * (len(arrays) != 1)}; --verbose lists {'them' if len(arrays) != 1 else 'it'}")
-        elif names := [one.name for one in found if one.kind == kind and one.of_shapes]:
+        elif names := [one.name for one in entries if one.kind == kind and one.of_shapes]:
             print_wrapped([f"  of other shapes: {', '.join(names)}"])
 
 

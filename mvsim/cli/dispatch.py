@@ -90,8 +90,8 @@ def _any_end_is_ctrl_c() -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, *details: object, **more: object) -> None:
-    """Show a warning as one line: whoever types a command has no use for the place in the code."""
-    note(f"warning: {' '.join(str(message).split())}")
+    """Show a warning as one line: whoever types a command has no use for places in code, as in what numba says of a variable that it cannot read."""
+    note(f"warning: {' '.join(str(message).partition('Traceback (most recent')[0].split())}")
 
 
 def _say_that_it_stops() -> None:
@@ -115,11 +115,11 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
         return "interrupted before anything was saved in this call; the same command starts again"
     if isinstance(error, MemoryError):
         return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
-    if isinstance(error, OSError) and not isinstance(error, MvsimError):
+    if isinstance(error, OSError) and not isinstance(error, MvsimError) and error.errno is not None:
         reason = error.strerror or str(error) or type(error).__name__
         advice = "; give a shorter name" if error.errno == errno.ENAMETOOLONG else ""
         return _one_line(f"{path_text(error.filename) if error.filename else 'standard output'}: {reason}{advice}")
-    if isinstance(error, ImportError):
+    if isinstance(error, ImportError | OSError) and not isinstance(error, MvsimError):
         first = _innermost(error)
         library = f"{first.name}: " if isinstance(first, ImportError) and first.name else ""
         return _one_line(f"{library}a library cannot be loaded ({_name(first)}); raise the limits of this shell (ulimit -v), or install it again")

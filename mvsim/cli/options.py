@@ -117,12 +117,12 @@ def _text_of(default: Any) -> Any:
     return json.dumps(default) if isinstance(default, dict | list) else default
 
 
-def given_for(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+def given_for(model: type[BaseModel], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was given for fields of a model; text that opens a JSON object or array is read as such.
 
     Other text stays as it is: the model converts and checks it, so that all messages come from one place.
     """
-    values = {name: given[name] for name in model.model_fields if name in given}
+    values = {name: arguments[name] for name in model.model_fields if name in arguments}
     return {name: read_value(name, whole_number(value)) if isinstance(value, str) else value for name, value in values.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -13,12 +13,14 @@ from mvsim.base.echo import echo, escaped, path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, read_integer
 from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
-
-if TYPE_CHECKING:
-    from mvsim.runs.run import Run
-    from mvsim.sweeps.runs import SweepRuns
-
-PANELS = "correlations, loss, learned-classes, total-correlations, escapes, gaps"
+from mvsim.pictures.animation import MOVIES, save_animation
+from mvsim.pictures.output import FORMATS, check_output, save_figure
+from mvsim.pictures.panels import ALL_PANELS, check_panels
+from mvsim.pictures.plot import plot as drawn
+from mvsim.pictures.shown import shown_of
+from mvsim.runs.run import Run, open_run
+from mvsim.sweeps.identity import refuse_repeated
+from mvsim.sweeps.runs import SweepRuns, open_sweep
 
 
 def plot(
@@ -33,7 +35,9 @@ def plot(
             help="Picture: .png, .svg or .pdf, of an animation .gif or .html; by default a .png, or a .gif, beside the first run.",
         ),
     ] = None,
-    panels: Annotated[str | None, Parameter(help=f"Panels, with commas, from top to bottom: {PANELS}. By default those that show something.")] = None,
+    panels: Annotated[
+        str | None, Parameter(help=f"Panels, with commas, from the top: {', '.join(ALL_PANELS)}. By default those that show something.")
+    ] = None,
     classes: Annotated[str | None, Parameter(help="Classes to show, with commas, counted from 0; by default all.")] = None,
     title: Annotated[str | None, Parameter(help="What stands above; by default what came out. An empty one is left out.")] = None,
     animate: Annotated[bool, FLAG, Parameter(help="Write the correlation matrix of one run over time as an animation.")] = False,
@@ -41,13 +45,6 @@ def plot(
 ) -> None:
     """Draw one or several run files, or a sweep, as one picture."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it tells where it keeps its fonts if there is no home
-    from mvsim.pictures import FORMATS, save_figure
-    from mvsim.pictures.animation import MOVIES, save_animation
-    from mvsim.pictures.output import check_output
-    from mvsim.pictures.panels import check_panels
-    from mvsim.pictures.plot import plot as drawn
-    from mvsim.pictures.shown import shown_of
-
     folders = [path for path in runs if path.is_dir()]
     if folders and len(runs) > 1:
         raise UsageError(f"{path_text(folders[0])}: the folder of a sweep is drawn alone; give run files only, or this folder only")
@@ -56,10 +53,10 @@ def plot(
     if animate and panels is not None:
         raise UsageError("--panels: an animation has none; leave out --panels or --animate")
     title = None if title is None else " ".join(title.split())
-    chosen, wanted = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
+    chosen, names = _classes(classes), None if panels is None else [name.strip() for name in panels.split(",")]
     read = None
-    if wanted is not None:
-        check_panels(wanted)
+    if names is not None:
+        check_panels(names)
     if chosen is not None and not folders:
         read = _read(runs)
         shown_of(read, chosen)
@@ -73,7 +70,7 @@ def plot(
         with saving(picture):
             save_animation(read[0], picture, chosen, title, force, Notices().begin)
     else:
-        figure = drawn(_sweep(runs[0]) if read is None else read, panels=wanted, classes=chosen, title=title)
+        figure = drawn(_sweep(runs[0]) if read is None else read, panels=names, classes=chosen, title=title)
         with saving(picture):
             save_figure(figure, picture, force)
     print(f"saved in {escaped(str(picture))}")
@@ -81,9 +78,6 @@ def plot(
 
 def _read(paths: Sequence[Path]) -> list[Run]:
     """Return the runs in some files, or raise `UsageError` if one is there twice."""
-    from mvsim.runs.run import open_run
-    from mvsim.sweeps.identity import refuse_repeated
-
     runs = [open_run(path) for path in paths]
     refuse_repeated(runs)
     return runs
@@ -91,8 +85,6 @@ def _read(paths: Sequence[Path]) -> list[Run]:
 
 def _sweep(folder: Path) -> SweepRuns:
     """Return the runs of a sweep, read; a picture of many takes a while after that."""
-    from mvsim.sweeps.runs import open_sweep
-
     notices = Notices()
     runs = open_sweep(folder, notices.count)
     runs.table  # noqa: B018 - reads them

@@ -117,8 +117,8 @@ class NotebookProgress:
 
     def start(self, info: dict[str, Any]) -> None:
         """Say what is about to take time; ``info`` is what `mvsim.simulate` tells before its first step."""
-        said = expectation(info["seconds"]) if info.get("seconds") else begins(info) or "starting"
-        self._draw(COMPILE_NOTICE if info.get("compiling") else said)
+        text = expectation(info["seconds"]) if info.get("seconds") else begins(info) or "starting"
+        self._draw(COMPILE_NOTICE if info.get("compiling") else text)
 
     def update(self, status: dict[str, Any]) -> None:
         """Show the latest figures, twice a second."""
@@ -198,12 +198,12 @@ class JudgingShown:
 
     def show(self, run: Run, before: int = 0, runs: int = 0) -> None:
         """Say that a run is looked at, and how many of how many have been before; ``runs`` is 0 where that is not known."""
-        said = f"judging {escaped(str(run.path))}" + (f", {before + 1} of {runs}" if runs else "")
+        line = f"judging {escaped(str(run.path))}" + (f", {before + 1} of {runs}" if runs else "")
         if self._live is not None:
-            self._spinner.update(text=Text(said))
+            self._spinner.update(text=Text(line))
             self._live.start(refresh=True)
         elif runs and before % EACH == 0 and not self._quiet:
-            note(said)
+            note(line)
 
     def clear(self) -> None:
         """Remove the line: something else is shown next."""

@@ -53,12 +53,12 @@ def report(
     command = shlex.join(["mvsim", "report", *map(str, runs)])
     if folders:
         swept = open_sweep(folders[0], notices.count)
-        sections = _judged_sweep(swept, notices) if answer is None else _given(answer, contents_of_sweep(swept), verdicts)
+        sections = _judged_sweep(swept, notices) if answer is None else _sections_of_answer(answer, contents_of_sweep(swept), verdicts)
         notices.begin("drawing")
         contents = report_of_sweep(swept, sections, command)
     else:
         read = [open_run(path) for path in runs]
-        sections = _judged_runs(read, notices) if answer is None else _given(answer, contents_of(read), verdicts)
+        sections = _judged_runs(read, notices) if answer is None else _sections_of_answer(answer, contents_of(read), verdicts)
         notices.begin("drawing")
         contents = report_of_runs(read, sections, command)
     if answer is not None:
@@ -93,10 +93,10 @@ def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
     return list(judge_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of)))
 
 
-def _given(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:
-    hashes, there = sorted(answer.contents.values()), sorted(contents.values())
-    if hashes != there:
-        what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*there})} are among the {len(there)} of this report as they are now"
+def _sections_of_answer(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:
+    hashes, present = sorted(answer.contents.values()), sorted(contents.values())
+    if hashes != present:
+        what = f"is about {len(hashes)} runs, of which {len({*hashes} & {*present})} are among the {len(present)} of this report as they are now"
         raise UsageError(f"verdicts={path_text(str(path))}: {what}; ask `mvsim verify` about the runs of this report")
     follows = code_of([verdict for section in answer.sections for verdict in section.verdicts], answer.statements, answer.strict)
     if answer.exit_code != follows:

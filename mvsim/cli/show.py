@@ -55,11 +55,24 @@ def _facts(run: Run, file: Path) -> list[str]:
         "Other than the default: " + (", ".join(changed) or "none"),
         f"Integrator: {made['integrator']['name']} ({stepping})",
         f"Options: {options}",
+        *_worth(run),
         f"Computed by: {made['options']['algorithm']}",
         f"Made: {made['created']} by mvsim {made['version']}, {revision_text(made)}, {made['wall_seconds']:.3g} s"
         + (f", continued {len(made['continued'])} x" if made.get("continued") else ""),
         *(f"{'Continued by' if number else 'Command'}: {command}" for number, command in enumerate(run.commands)),
     ]
+
+
+def _worth(run: Run) -> list[str]:
+    """Say how far the integrator vouches for escape times, if it jumps."""
+    if "escape_error" not in run.dataset:
+        return []
+    first = (run.dataset["escape_error"] / run.dataset["escape_time"]).min("neuron")
+    return (
+        [f"Escape times: estimated errors {float(first.median()):.2g} (median) to {float(first.max()):.2g} of the time"]
+        if first.notnull().any()
+        else []
+    )
 
 
 def _variables(run: Run) -> dict[str, dict[str, Any]]:

@@ -43,14 +43,14 @@ def simulate(
     memory: Memory = None,
     json_: Json = False,
     quiet: Quiet = False,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Train one network and keep its trajectory in a run file.
 
     ``config`` has been applied before this is called (`mvsim.cli.config.apply_config`).
     """
     limit_memory(memory)
-    fields, options = given_for(Parameters, given), given_for(RunOptions, given)
+    fields, options = given_for(Parameters, arguments), given_for(RunOptions, arguments)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
     _note_coarse_steps(options.get("rtol"))
@@ -87,9 +87,9 @@ def _last_written(path: Path) -> int | None:
 
 def default_path(parameters: Parameters, options: dict[str, Any]) -> Path:
     """Return where a run goes if nobody says."""
-    asked = DEFAULTS.model_copy(update=options)
+    all_options = DEFAULTS.model_copy(update=options)
     rest = {name: value for name, value in options.items() if name not in ("method", "seed", "resume", "force")}
-    return Path(readable_name(parameters, asked.method, asked.seed, rest))
+    return Path(readable_name(parameters, all_options.method, all_options.seed, rest))
 
 
 def outcome(run: mvsim.Run) -> dict[str, Any]:
@@ -126,9 +126,9 @@ def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_
     from mvsim.runs.simulation.plan import plan_of
 
     request = requested(parameters, None, Silent(), out=path, **options)
-    asked = request.options
-    ensure_writable(path, force=asked.force or not asked.resume, resume=asked.resume)
-    if asked.resume and path.exists() and nothing_left(request, read_run(path)):
+    run_options = request.options
+    ensure_writable(path, force=run_options.force or not run_options.resume, resume=run_options.resume)
+    if run_options.resume and path.exists() and nothing_left(request, read_run(path)):
         if as_json:
             print(json.dumps({"file": str(path), "exists": True, "finished": True, "gradients": [0, 0], "seconds": [0.0, 0.0]}))
         else:
@@ -141,22 +141,22 @@ def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_
     if as_json:
         print(json.dumps({"file": str(path), "exists": path.exists(), "finished": False, **asdict(estimate)}))
     else:
-        _print_estimate(estimate, path, asked)
+        _print_estimate(estimate, path, run_options)
         print_wrapped(deviation_lines(plan_of(request, None).regime) if verbose else [])
 
 
-def _print_estimate(estimate: mvsim.Estimate, path: Path, asked: RunOptions) -> None:
+def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOptions) -> None:
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
     count = f"{least:,}" if least == most else f"{_two_digits(least):,} to {_two_digits(most):,}"
-    goes_on = asked.resume and path.exists()
+    goes_on = run_options.resume and path.exists()
     print_wrapped(
         [
             f"This run would take {span_text(estimate.seconds)}{' from its start; what is saved of it is not subtracted' if goes_on else ''}.",
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
             f"  Computed by: {estimate.algorithm}.",
-            f"  File: {escaped(str(path))}{_what_becomes_of(path, asked)}.",
+            f"  File: {escaped(str(path))}{_what_becomes_of(path, run_options)}.",
         ]
     )
 
@@ -166,12 +166,12 @@ def _two_digits(count: int) -> int:
     return int(float(f"{count:.2g}"))
 
 
-def _what_becomes_of(path: Path, asked: RunOptions) -> str:
+def _what_becomes_of(path: Path, run_options: RunOptions) -> str:
     """Say what would become of the file that is there, in brackets; nothing if there is none."""
     if not path.exists():
         return ""
-    if asked.resume:
+    if run_options.resume:
         return " (goes on from what is saved)"
-    if asked.force:
+    if run_options.force:
         return " (exists already, and would be overwritten)"
     return f" (exists already{': --resume continues it,' if is_run(path) else f' and {NO_RUN}:'} --force overwrites it)"

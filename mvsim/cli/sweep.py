@@ -81,32 +81,32 @@ def sweep(
     memory: Memory = None,
     json_: Json = False,
     quiet: Quiet = False,
-    **given: str,
+    **arguments: str,
 ) -> int:
     """Make the runs of a study in parallel; runs that exist are kept.
 
     The folder is the only record: the same command, repeated after whatever ended it, makes what is not there yet.
     """
     limit_memory(memory)
-    asked = _study(study, given, zip_, regime)
+    whole = _study(study, arguments, zip_, regime)
     if cells:
-        print(len(asked.cells))
+        print(len(whole.cells))
         return DONE
     place = _place(out, study)
-    folder = SweepFolder.planned(place, asked, extend)
+    folder = SweepFolder.planned(place, whole, extend)
     which: dict[str, Any] = {"retry": retry, "until": until, "checkpoint_seconds": checkpoint_seconds, "only": None if cell is None else [cell]}
     if dry_run:
         if engine == "serial" or any(option is not None for option in (workers, scheduler, threads, cell)):
             _engine(engine, workers, scheduler, threads, cell)  # what the real command refuses is refused
-        stands = [folder.standing(one) for one in asked.cells]
+        stands = [folder.standing(one) for one in whole.cells]
         due = {job.cell.index for job in jobs_of(folder, stands, **which)}
-        planned = [(one, standing) for one, standing in zip(asked.cells, stands, strict=True) if cell in (None, one.index)]
+        planned = [(one, standing) for one, standing in zip(whole.cells, stands, strict=True) if cell in (None, one.index)]
         _print_plan(folder, planned, due, json_, quiet)
         return DONE
     chosen = _engine(engine, workers, scheduler, threads, cell)
     with nullcontext() if quiet else SweepDisplay() as display:
         tally = work_on(folder, chosen, display, **which)
-    standings = [(one, folder.standing(one)) for one in asked.cells if cell in (None, one.index)]
+    standings = [(one, folder.standing(one)) for one in whole.cells if cell in (None, one.index)]
     if json_:
         states = {state: tally.counts[state] for state in ("done", "failed", "unfinished", "missing")}
         undecided = tally.undecided("done") + tally.undecided("failed")
@@ -116,7 +116,7 @@ def sweep(
     return _exit_code(standings)
 
 
-def _study(file: Path | None, given: dict[str, str], zips: Sequence[str], regime: str | None) -> Study:
+def _study(file: Path | None, arguments: dict[str, str], zips: Sequence[str], regime: str | None) -> Study:
     """Return the study that a file and the command line describe together."""
     values: dict[str, Any] = {}
     groups: Any = []
@@ -129,10 +129,10 @@ def _study(file: Path | None, given: dict[str, str], zips: Sequence[str], regime
         if not isinstance(groups, list) or not all(isinstance(group, list) and all(isinstance(name, str) for name in group) for group in groups):
             raise UsageError(f'{path_text(file)}: zip must be a list of names, as ["k", "d"], or a list of such lists')
     groups = [[name.strip() for name in group.split(",")] for group in zips] or groups
-    if not values and not given:
+    if not values and not arguments:
         raise UsageError("nothing to sweep: give a study file, or values as --k 6,10 --seed 0:20")
     try:
-        return Study.of({**values, **given}, groups, regime or "scaled")
+        return Study.of({**values, **arguments}, groups, regime or "scaled")
     except UsageError as error:
         raise UsageError(str(error) if file is None else f"{path_text(file)}: {error}") from None
 
@@ -158,12 +158,12 @@ def _engine(name: str, workers: int | None, scheduler: str | None, threads: int 
     return Dask(scheduler, workers, otherwise="--engine serial")
 
 
-def _print_plan(folder: SweepFolder, asked: Standings, due: Collection[int], as_json: bool, quiet: bool) -> None:
+def _print_plan(folder: SweepFolder, standings: Standings, due: Collection[int], as_json: bool, quiet: bool) -> None:
     """Print what would be done of the cells that are asked for; those that are due have these numbers."""
     if not quiet:
         note(TIMING_NOTICE)
     pace = Pace(folder.study.cells)
-    rows = [(cell, standing, pace.seconds_of(cell), bytes_of(cell)) for cell, standing in asked]
+    rows = [(cell, standing, pace.seconds_of(cell), bytes_of(cell)) for cell, standing in standings]
     free = available_bytes()
     if as_json:
         print(json.dumps([_plan_row(*row, free) | {"to_do": row[0].index in due} for row in rows]))
@@ -173,8 +173,8 @@ def _print_plan(folder: SweepFolder, asked: Standings, due: Collection[int], as_
     print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'about':>12}  memory")
     for cell, standing, seconds, size in rows:
         line = f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"
-        said = _hindrance(standing, size, free) or ("goes on" if standing.state == "done" and cell.index in due else "")
-        print(escaped(f"{line}  {said}" if said else line))
+        remark = _hindrance(standing, size, free) or ("goes on" if standing.state == "done" and cell.index in due else "")
+        print(escaped(f"{line}  {remark}" if remark else line))
     left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
     print(f"{quantity(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
@@ -201,14 +201,14 @@ def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int, free: i
     return {**about, "seconds": seconds, "seconds_range": [seconds / RANGE, seconds * RANGE], "bytes": size}
 
 
-def _ending(folder: SweepFolder, tally: Tally, asked: Standings, one: bool) -> str:
+def _ending(folder: SweepFolder, tally: Tally, standings: Standings, one: bool) -> str:
     """Say what has become of the cells, or of the ``one`` that was asked for, and what can be done next."""
     if one:
-        return _line(*asked[0])
+        return _line(*standings[0])
     lines = [f"{summary(tally)}; runs in {escaped(str(folder.path))}"]
     if tally.undecided("done"):
         lines.append("go on with runs that had not settled by --until TIME")
-    blocked = [(cell, standing) for cell, standing in asked if standing.blocked]
+    blocked = [(cell, standing) for cell, standing in standings if standing.blocked]
     if blocked:
         more = f"; and {quantity(len(blocked) - 1, 'more such cell')}, which `mvsim collect` lists" if len(blocked) > 1 else ""
         lines.append(f"{_line(*blocked[0])}{more}")
@@ -225,8 +225,8 @@ def _line(cell: Cell, standing: Standing) -> str:
     return escaped(f"cell {cell.index} ({cell.label}): {standing.state}" + (f": {standing.message}" if standing.message else ""))
 
 
-def _exit_code(asked: Standings) -> int:
+def _exit_code(standings: Standings) -> int:
     """Return 0 if all that was asked for is done, 1 if a cell failed, 3 if cells that failed only stalled or diverged, or others work on them."""
-    if any(standing.state == "failed" and not standing.undecided for _, standing in asked):
+    if any(standing.state == "failed" and not standing.undecided for _, standing in standings):
         return FAILED
-    return DONE if all(standing.state == "done" for _, standing in asked) else INCONCLUSIVE
+    return DONE if all(standing.state == "done" for _, standing in standings) else INCONCLUSIVE

@@ -44,10 +44,10 @@ def print_section(section: Section, everything: bool = False, asked: Sequence[St
     regime = regime_words(section.regimes, verdicts[0].regime if verdicts else "")
     lines = [*wrapped(f"{section.title}  [{regime}]" if regime else section.title, 0)]
     for statement in only:
-        mine = [v for v in verdicts if is_about(v, statement)]
-        for v in mine:
+        own = [v for v in verdicts if is_about(v, statement)]
+        for v in own:
             lines += _lines(v, full=True)
-        lines += [] if mine else wrapped(f"{statement.number} is not about what was judged here", INDENT)
+        lines += [] if own else wrapped(f"{statement.number} is not about what was judged here", INDENT)
     if only:
         print("\n".join(lines))
         return
@@ -69,8 +69,8 @@ def print_section(section: Section, everything: bool = False, asked: Sequence[St
     else:
         beyond = [v for v in rest if is_beyond(v) and not v.part and not v.of_parameters]
         for why in (BEYOND, OF_SIGN):
-            said = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond if beyond_text(v) == why)
-            lines += wrapped(f"{why[0].upper()}{why[1:]}: {said}", 0) if said else []
+            names = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond if beyond_text(v) == why)
+            lines += wrapped(f"{why[0].upper()}{why[1:]}: {names}", 0) if names else []
         if rest:
             lines += wrapped(f"Not shown: {kinds_text([v for v in rest if v not in beyond])}; --all shows them, --only B.10 one", 0)
     print("\n".join(lines))
@@ -92,8 +92,8 @@ def _lines(v: Verdict, full: bool) -> list[str]:
     """Return a verdict in words: in full with its numbers, else in brief what a reader wants to know next, of a step with its statement."""
     if full:
         values = ("measured", v.measured), ("in the worst run", v.worst), ("bound", v.bound)
-        told = [*((name, number_text(value)) for name, value in values), ("margin", short_margin(v))]
-        numbers = ", ".join([*(f"{name} {value}" for name, value in told if value), *([beyond_text(v)] if is_beyond(v) else [])])
+        pairs = [*((name, number_text(value)) for name, value in values), ("margin", short_margin(v))]
+        numbers = ", ".join([*(f"{name} {value}" for name, value in pairs if value), *([beyond_text(v)] if is_beyond(v) else [])])
         words = f"{v.name}: {v.statement}{f' ({numbers})' if numbers else ''}" + (f": {v.detail}" if v.detail else "")
     else:
         brief = v.brief or v.detail

@@ -145,7 +145,7 @@ def verify(
         check_replaceable(answer, question)
 
     sections: list[Section] = []
-    with shown, _compilation_told(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
+    with shown, _announcing_compilation(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
         for section in judged:
             sections.append(section)
             if not quiet and (swept or not runs):  # it may take hours until the answer is complete
@@ -212,14 +212,14 @@ def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
 
 
 @contextmanager
-def _compilation_told(silent: bool) -> Iterator[None]:
+def _announcing_compilation(silent: bool) -> Iterator[None]:
     """Say once that kernels are compiled, when the first one is, unless nothing is to be said."""
-    told = silent
+    announced = silent
 
     def tell() -> None:
-        nonlocal told
-        if not told:
-            told = True
+        nonlocal announced
+        if not announced:
+            announced = True
             note(COMPILE_NOTICE)
 
     with on_compilation(tell):

@@ -76,11 +76,11 @@ class Groups(ABC):
     alike: np.ndarray
 
     @abstractmethod
-    def around(self, c: np.ndarray, wanted: np.ndarray, before: np.ndarray) -> np.ndarray | None:
+    def around(self, c: np.ndarray, required: np.ndarray, before: np.ndarray) -> np.ndarray | None:
         """Return (a,), increasing: all coordinates of some groups around c, None if so many are needed that nothing is gained by it.
 
-        Needed are the groups of the positions ``wanted`` (w,) and of all coordinates that can be stiff. Where more are taken, those of the positions
-        ``before`` (b,) come first.
+        Needed are the groups of the positions ``required`` (w,) and of all coordinates that can be stiff. Where more are taken, those of the
+        positions ``before`` (b,) come first.
         """
 
     @abstractmethod
@@ -181,6 +181,10 @@ class Integrator(ABC):
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return the memory that `pack` turned into these arrays; None if there are none."""
+        return None
+
+    def clock_errors(self, state: State) -> np.ndarray | None:
+        """Return by how much the time of an escape of each correlation (the shape of c) may be wrong through jumps; None if nothing jumps."""
         return None
 
     @abstractmethod

@@ -4,13 +4,14 @@ Most of a run at large k is spent on what nobody asks for: off-diagonal correlat
 classes from kink to kink. They are in balance, and nothing depends on their path. What matters are the times of escapes, the gaps between the views
 of a class, own correlations and outputs; this integrator controls the errors of these, and takes the largest steps that they allow.
 
+- `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
 - `foretold`: the escapes to come, which bound each step;
 - `jump`: one step over most of the time to the next escape, taken back if it does not keep its promise;
 - `growth`: no step is longer than what grows takes to grow.
 
-Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of stiff neurons are made anew at every
-mark, so that a run can be resumed there from correlations, velocities and the past alone.
+Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of neurons are made anew at every mark,
+so that a run can be resumed there from correlations, velocities and the past alone.
 """
 
 from __future__ import annotations
@@ -41,13 +42,17 @@ MOST_ERROR, SAFETY = 1.5, 0.75
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
 GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 7
-"""Most growth of a step over the one before, and after an equation of so many iterations; after more than the last it becomes a fifth shorter."""
+"""Most growth of a step over the one before, and after a refusal or an equation of so many iterations; after more than the last it becomes a fifth
+shorter."""
 
 FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
 
 AFTER_UNSOLVED, LEAST = 0.3, 0.2
 """Part of its size with which a step is tried again whose equation was not solved, and the least after one that was refused."""
+
+EASY = 2
+"""Most iterations of an equation after which the next starts from the extrapolation, and not from the state before."""
 
 ATTEMPTS = 30
 """Attempts at a step."""
@@ -84,7 +89,7 @@ class Memory:
     marked : int
         Step of the last mark.
     errors : array
-        (n,) what jumps may have added to the error of each clock, a time.
+        (n,) what jumps and waiting may have added to the error of each clock: the sum of H |K1 - K0| / 2 max(K0, K1), a time.
     """
 
     chart: EscapeChart
@@ -120,6 +125,9 @@ class EscapeFollower(FlowIntegrator):
         """Return the memory that was packed."""
         return unpack(Memory, arrays) if "wait" in arrays else None
 
+    def clock_errors(self, state: State) -> np.ndarray | None:
+        return None if state.memory is None else np.asarray(state.memory.errors.reshape(state.c.shape))
+
     def trajectory(self, state: State, t_end: float) -> Iterator[Visit]:
         """Yield every step."""
         layout = Layout(state.c.shape, self.field.escaping)
@@ -150,12 +158,12 @@ class EscapeFollower(FlowIntegrator):
                 cut = wanted >= left * (1.0 - 1e-14)
                 ending |= cut
                 try:
-                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= 2, told, learned)
+                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= EASY, told, learned)
                 except StalledError as error:
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
                 assert taken.end is not None
                 end, iterations, cut = taken.end, taken.iterations, cut and size >= left * (1.0 - 1e-14)
-                memory = replace(memory, h=_next_size(taken, size))
+                memory = replace(memory, h=_next_size(taken, size, refused=size < min(wanted, left)))
             stage.go_on(end, size)
             happened = bool((stage.layout.learned(end.c) != learned).any()) or not stage.stiff.is_all_at(end.c)
             time, lost = added(state.time, memory.time_lost, size)
@@ -200,10 +208,10 @@ class EscapeFollower(FlowIntegrator):
         raise StalledError("no step within the tolerance was found")
 
 
-def _next_size(step: Step, size: float) -> float:
+def _next_size(step: Step, size: float, refused: bool) -> float:
     """Return the size of the next step."""
     by_error = SAFETY * max(step.error, 1e-10) ** (-1.0 / (step.order + 1))
-    by_iterations = GROWTH if step.iterations < HARD else GROWTH_WHEN_HARD
+    by_iterations = GROWTH if step.iterations < HARD and not refused else GROWTH_WHEN_HARD
     return size * (0.8 if step.iterations > MANY else 1.0) * min(by_iterations, by_error)
 
 

@@ -6,7 +6,7 @@ With omega = h / h_before the BDF of second order is
 
 and backward Euler z1 = z0 + h z1'; both are L-stable. For stiff neurons z is c, and the equation is solved (`mvsim.flow.proximal_newton`). All
 others are not stiff and move on the chart at almost constant speed: one fixed-point iteration, started with the speed before the step, is enough. So
-a smooth step takes one whole gradient, in which both are found.
+a smooth step takes one or two gradients, in which both are found.
 
 The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
 correlations, relative to the largest of their view; loosely in everything else that is not stiff. Off-diagonal correlations of stiff neurons are in

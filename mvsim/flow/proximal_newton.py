@@ -7,7 +7,7 @@ Its solution is a stationary point of the proximal objective
 and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
 flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
 activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
-half as large, and the Hessian, an arrow matrix that costs two or three gradients, is made anew at every iterate at which Newton is slow.
+half as large; else the Hessian, an arrow matrix that costs ten gradients, is made anew there, and then the step shortened.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
 arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor.
 Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solves equations that

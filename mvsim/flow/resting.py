@@ -113,13 +113,13 @@ def next_to_escape(y: np.ndarray, velocity: np.ndarray, chart: EscapeChart, alik
 
 
 def choose_stepped(
-    groups: Groups | None, chart: EscapeChart, c: np.ndarray, y: np.ndarray, velocity: np.ndarray, wanted: np.ndarray, before: np.ndarray
+    groups: Groups | None, chart: EscapeChart, c: np.ndarray, y: np.ndarray, velocity: np.ndarray, required: np.ndarray, before: np.ndarray
 ) -> np.ndarray | None:
     """Return (a,): the coordinates to step from c on, which is at y (n,) with ``velocity`` (n,); None if none is to rest.
 
-    They are those of the groups of what is ``wanted`` (w,), of what is next to escape, and of what can be stiff.
+    They are those of the groups of what is ``required`` (w,), of what is next to escape, and of what can be stiff.
     """
     if groups is None or len(y) < LEAST:
         return None
     lead = next_to_escape(y, velocity, chart, groups.alike).ravel()
-    return groups.around(c, np.concatenate([lead[lead >= 0], wanted]), before)
+    return groups.around(c, np.concatenate([lead[lead >= 0], required]), before)

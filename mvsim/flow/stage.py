@@ -5,7 +5,7 @@ neurons are stepped:
 
 - the stiff ones;
 - those that are soon to escape, or have an own correlation that others carry up and that soon will be;
-- those of a class of which one view has escaped that are first to escape with another: the first escape has changed the force on them.
+- the first to escape with another view of a class of which one view has escaped, which has changed the force on them.
 
 They make a field of their own, whose gradient costs a tenth of the whole one. The clock of a neuron that waits runs at the speed w0 that it had at
 the mark. At the next one, a time H later, a whole gradient tells its speed w1, and the clock is put to where the mean of both takes it. That is right
@@ -30,8 +30,11 @@ from mvsim.numerics.indexing import with_entries
 SOON, NEAR = 20.0, 0.01
 """A neuron is stepped if it escapes within so many times the time to the next escape, or within such a part of the time since the start."""
 
-OF_CLASS = 2.0
-"""The same within so many times the time to the next escape of its class, if a view of the class has escaped and another has not."""
+RIVALS = 1.3
+"""The force on all neurons of a view is the same, so that the first stays the first: others only count within so many times its time."""
+
+HARDLY = 10.0
+"""By how much the time is said to be longer in a class that has learned all views: little depends on what escapes there."""
 
 LONGEST = 0.03
 """Most time between two marks, as a part of that to the first escape of a neuron that waits."""
@@ -63,9 +66,9 @@ class Stage:
         stiff = stiff_neurons(layout, now.c)
         mask = np.repeat(stiff, layout.features)
         told = foretell(layout, mask, now, past and past.moment, charted, self._learned)
-        chosen = self._chosen(stiff, mask, charted, told, time)
-        waiting = ~chosen[layout.neuron[told.index]]
-        self.longest = LONGEST * float(told.times[waiting].min(initial=np.inf))
+        index, times = self._rivals(told)
+        chosen = self._chosen(stiff, mask, charted, index, times, time)
+        self.longest = LONGEST * float(times[~chosen[layout.neuron[index]]].min(initial=np.inf))
 
         by_class = chosen.reshape(layout.shape[:2])
         count = int(by_class.sum(axis=1).max())
@@ -88,18 +91,23 @@ class Stage:
         self.jumps = Jumps(self.steps)
         self.elapsed, self._whole_gradients = 0.0, 0
 
-    def _chosen(self, stiff: np.ndarray, mask: np.ndarray, charted: np.ndarray, told: Foretold, time: float) -> np.ndarray:
+    def _rivals(self, told: Foretold) -> tuple[np.ndarray, np.ndarray]:
+        """Return the escapes that matter and their times, (a,) each, of each view the first alone and those that are as close."""
+        view, is_own = self._whole.view[told.index], self._whole.is_own[told.index]
+        first = np.full(self._whole.of_views.size, np.inf)
+        np.minimum.at(first, view[is_own], told.times[is_own])
+        rivals = ~is_own | (told.times <= RIVALS * first[view])
+        index = told.index[rivals]
+        return index, told.times[rivals] * np.where(self._whole.is_open(self._learned)[index], 1.0, HARDLY)
+
+    def _chosen(self, stiff: np.ndarray, mask: np.ndarray, charted: np.ndarray, index: np.ndarray, times: np.ndarray, time: float) -> np.ndarray:
         """Return (k m,) bool: the neurons that are stepped."""
-        layout, now, times = self._whole, self._begun, told.times
+        layout, now = self._whole, self._begun
         chosen, te = stiff.copy(), float(times.min(initial=np.inf))
         horizon = max(SOON * te, NEAR * time)
-        label = layout.label[told.index]
-        first = np.full(layout.shape[0], np.inf)
-        np.minimum.at(first, label, times)
-        half = layout.is_open(self._learned) & mask
         half_open = np.zeros(layout.shape[0], bool)
-        half_open[layout.label[half]] = True
-        chosen[layout.neuron[told.index[(times <= horizon) | half_open[label] & (times <= OF_CLASS * first[label])]]] = True
+        half_open[layout.label[layout.is_open(self._learned) & mask]] = True
+        chosen[layout.neuron[index[(times <= horizon) | (half_open[layout.label[index]] & layout.is_own[index])]]] = True
         rising = layout.own[(~charted & ~mask & (now.v > 0.0) & (now.c < layout.threshold))[layout.own] & ~self._learned[layout.view[layout.own]]]
         chosen[layout.neuron[rising[CARRIED * layout.threshold[rising] - now.c[rising] < horizon * now.v[rising]]]] = True
         if not chosen.any():

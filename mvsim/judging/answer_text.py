@@ -97,11 +97,11 @@ def conclusion(code: int, verdicts: Collection[Verdict]) -> str:
 
 def answer_sentences(sections: Sequence[Section], statements: Sequence[Statement] = (), strict: bool = False, code: int | None = None) -> list[str]:
     """Return the answer: a sentence on each theorem or result that was judged, then on the steps that were asked for, the controls, the checks."""
-    asked = [(section.place, asked_for(section.verdicts, statements, strict)) for section in sections]
-    verdicts = [verdict for _, mine in asked for verdict in mine]
+    selected = [(section.place, asked_for(section.verdicts, statements, strict)) for section in sections]
+    verdicts = [verdict for _, own in selected for verdict in own]
     if not verdicts:
         return []
-    sentences = [*_of_theorems(asked), *_of_results(verdicts), *_of_steps(verdicts), *_of_controls(verdicts)]
+    sentences = [*_of_theorems(selected), *_of_results(verdicts), *_of_steps(verdicts), *_of_controls(verdicts)]
     if not sentences:
         words = conclusion(exit_code(verdicts) if code is None else code, verdicts)
         sentences = [f"{_capital(words)}."]
@@ -133,14 +133,14 @@ def contradicted_steps(verdicts: Iterable[Verdict]) -> str:
 
 def headlines(verdicts: Sequence[Verdict]) -> list[str]:
     """Return of each theorem that was judged on one run a sentence: whether it holds, by which numbers, and until when."""
-    found: dict[str, list[Verdict]] = {}
+    groups: dict[str, list[Verdict]] = {}
     for v in verdicts:
         if v.kind == "theorem" and v.part and v.margin is not None and not v.check and v.gathered == "probability":
-            found.setdefault(v.subject, []).append(v)
+            groups.setdefault(v.subject, []).append(v)
     doubtful = next((v for v in verdicts if v.kind == "evidence" and v.status in BAD | {"inconclusive"}), None)
     doubt = "" if doubtful is None else f"; but the run may not be what it says it is: {doubtful.name} {SAID.get(doubtful.status, doubtful.status)}"
     sentences = []
-    for name, parts in found.items():
+    for name, parts in groups.items():
         status = _worst(parts)
         soon = next((v.soon for v in parts if v.soon), "")
         numbers = "; ".join(map(_measured, parts))
@@ -150,15 +150,15 @@ def headlines(verdicts: Sequence[Verdict]) -> list[str]:
 
 def outcome_line(verdicts: Sequence[Verdict], statements: Sequence[Statement] = (), strict: bool = False, saved_in: object = None) -> str:
     """Return the exit code, what caused it, and how many parts of theorems, steps and checks of the runs say what."""
-    asked, code = asked_for(verdicts, statements, strict), code_of(verdicts, statements, strict)
-    causes = [v.name for v in asked if v.status in (BAD if code == 1 else ("inconclusive",))] if code else []
+    selected, code = asked_for(verdicts, statements, strict), code_of(verdicts, statements, strict)
+    causes = [v.name for v in selected if v.status in (BAD if code == 1 else ("inconclusive",))] if code else []
     causes += [f"{statement.number} (not about what was judged)" for statement in unanswered(verdicts, statements)]
     more = f" and {len(causes) - MOST_CAUSES} more" if len(causes) > MOST_CAUSES else ""
     named = f" because of {', '.join(causes[:MOST_CAUSES])}{more}" if causes else ""
     saved = "" if saved_in is None else f"; saved in {saved_in}"
-    steps = sum(v.kind == "step" and v.status == "contradicted" and v not in asked for v in verdicts)
+    steps = sum(v.kind == "step" and v.status == "contradicted" and v not in selected for v in verdicts)
     beside = f"; not counted: {steps} contradicted step{'s' * (steps != 1)} of the proofs (--strict counts them)" if steps else ""
-    counted = "; ".join(f"{names}: {counts(mine)}" for kind, (_, names) in SEVERAL.items() if (mine := [v for v in asked if v.kind == kind]))
+    counted = "; ".join(f"{names}: {counts(own)}" for kind, (_, names) in SEVERAL.items() if (own := [v for v in selected if v.kind == kind]))
     replayed = [v.count for v in verdicts if v.count is not None and v.count.what == "steps"]
     covered = f" ({sum(c.right for c in replayed)} of {sum(c.of for c in replayed)} steps replayed)" if replayed else ""
     return f"exit code {code}{named}" + (f". {_capital(counted)}" if counted else "") + covered + beside + saved
@@ -199,16 +199,16 @@ def regime_sentence(regimes: Sequence[Sequence[str]]) -> str:
 # ---- Parts of sentences -----------------------------------------------------------------------------------------------------------
 
 
-def _of_theorems(asked: Sequence[tuple[str, Collection[Verdict]]]) -> list[str]:
+def _of_theorems(selected: Sequence[tuple[str, Collection[Verdict]]]) -> list[str]:
     """Return a sentence on each outcome of each theorem, the worst outcome of a theorem first; measured constants and trends decide nothing."""
-    found: dict[tuple[str, Status], list[str]] = {}
-    for place, verdicts in asked:
+    groups: dict[tuple[str, Status], list[str]] = {}
+    for place, verdicts in selected:
         deciding = [v for v in verdicts if v.kind == "theorem" and v.gathered == "probability" and v.status not in ("measured", "not applicable")]
         for name in dict.fromkeys(v.subject for v in deciding if v.subject):
             parts = [v for v in deciding if v.subject == name]
-            found.setdefault((name, _worst(parts)), []).append(f"{place} {_by_what(parts)}".strip())
-    order = sorted(found, key=lambda key: (key[0], STATUSES.index(key[1])))
-    return [f"{name} {SAID.get(status, status)} {_first(found[name, status])}".rstrip() + "." for name, status in order]
+            groups.setdefault((name, _worst(parts)), []).append(f"{place} {_by_what(parts)}".strip())
+    order = sorted(groups, key=lambda key: (key[0], STATUSES.index(key[1])))
+    return [f"{name} {SAID.get(status, status)} {_first(groups[name, status])}".rstrip() + "." for name, status in order]
 
 
 def _by_what(parts: Sequence[Verdict]) -> str:
@@ -217,9 +217,9 @@ def _by_what(parts: Sequence[Verdict]) -> str:
     if whole is not None:
         count = whole.count
         return "" if count is None else f"(holds in {count}{f', {count.undecided} undecided' if count.undecided else ''})"
-    told = [str(v.count) for v in parts if v.count is not None and v.count.what == "classes"]
-    told += [f"{v.part} {number_text(v.measured)}" for v in parts if v.count is None and v.status != "holds" and v.measured is not None]
-    return f"({', '.join(told)})" if told else ""
+    details = [str(v.count) for v in parts if v.count is not None and v.count.what == "classes"]
+    details += [f"{v.part} {number_text(v.measured)}" for v in parts if v.count is None and v.status != "holds" and v.measured is not None]
+    return f"({', '.join(details)})" if details else ""
 
 
 def _measured(part: Verdict) -> str:
@@ -230,20 +230,20 @@ def _measured(part: Verdict) -> str:
 
 def _of_results(verdicts: Collection[Verdict]) -> list[str]:
     """Return a sentence on each statement that is to hold everywhere: which of its parts fail, and which hold."""
-    found: dict[str, dict[Status, list[str]]] = {}
+    groups: dict[str, dict[Status, list[str]]] = {}
     for v in verdicts:
         if v.kind == "theorem" and v.subject and v.gathered == "everywhere" and v.status != "measured":
-            parts, part = found.setdefault(v.subject, {}).setdefault(v.status, []), v.part or "as a whole"
+            parts, part = groups.setdefault(v.subject, {}).setdefault(v.status, []), v.part or "as a whole"
             parts += [part] if part not in parts else []
-    return [f"{name}: {'; '.join(f'{status} ({_and(of[status])})' for status in STATUSES if status in of)}." for name, of in found.items()]
+    return [f"{name}: {'; '.join(f'{status} ({_and(of[status])})' for status in STATUSES if status in of)}." for name, of in groups.items()]
 
 
 def _of_steps(verdicts: Collection[Verdict]) -> list[str]:
-    told = []
+    phrases = []
     for status in STATUSES:
         names = [v.name for v in verdicts if v.kind == "step" and v.status == status]
-        told += [f"{len(names)} {status}" + (f" ({_first(names)})" if status in BAD or status == "inconclusive" else "")] if names else []
-    return [f"Steps that were asked for: {', '.join(told)}."] if told else []
+        phrases += [f"{len(names)} {status}" + (f" ({_first(names)})" if status in BAD or status == "inconclusive" else "")] if names else []
+    return [f"Steps that were asked for: {', '.join(phrases)}."] if phrases else []
 
 
 def _of_controls(verdicts: Collection[Verdict]) -> list[str]:

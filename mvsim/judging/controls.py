@@ -21,12 +21,12 @@ def control_verdict(control: Control, check: str, verdicts: list[Verdict]) -> Ve
     """Return whether the check of a control says what it must, as a verdict on the check; it names what has not turned, if something has not."""
     worst = worst_of(verdicts)
     looked_at = [v for v in verdicts if v.name in control.parts] or [v for v in verdicts if v.status == worst]
-    told = next((v for v in looked_at if v.status not in control.expected), looked_at[0])
-    turned = told.status in control.expected and len(looked_at) >= len(control.parts)
+    decisive = next((v for v in looked_at if v.status not in control.expected), looked_at[0])
+    turned = decisive.status in control.expected and len(looked_at) >= len(control.parts)
     statement = f"{check} with {control.name}: must be {' or '.join(control.expected)}, {control.why}"
-    detail = f"{told.status}; {told.name or check}: {told.detail}"
+    detail = f"{decisive.status}; {decisive.name or check}: {decisive.detail}"
     name, status = f"Control: {control.name} ({check})", "holds" if turned else "fails"
-    return replace(told, name=name, status=status, statement=statement, detail=detail, kind="control", number="", part="", count=None, brief="")  # type: ignore[arg-type]
+    return replace(decisive, name=name, status=status, statement=statement, detail=detail, kind="control", number="", part="", count=None, brief="")  # type: ignore[arg-type]
 
 
 def judged_control(control: Control, check: str, setting: Any, seed: int = 0) -> Verdict:

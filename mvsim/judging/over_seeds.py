@@ -74,17 +74,17 @@ def over_seeds(name: str, n: int, judgements: Sequence[Judgement], lost: int = 0
     for part in names_of(judgements):
         of_seeds = [(judgement.seed, verdict) for judgement in judgements for verdict in judgement.verdicts if verdict.name == part]
         everywhere = [verdict for _, verdict in of_seeds]
-        mine = [verdict for verdict in everywhere if verdict.status != "not applicable"]
-        if not mine:
+        own = [verdict for verdict in everywhere if verdict.status != "not applicable"]
+        if not own:
             verdicts.append(everywhere[0].at(size, n))
-        elif not (decided := [verdict for verdict in mine if verdict.status != "measured"]):
-            verdicts.append((_least if mine[0].gathered == "least" else _median)(everywhere).at(size, n))
+        elif not (decided := [verdict for verdict in own if verdict.status != "measured"]):
+            verdicts.append((_least if own[0].gathered == "least" else _median)(everywhere).at(size, n))
         elif decided[0].gathered == "everywhere":
             verdicts.append(_everywhere([(seed, verdict) for seed, verdict in of_seeds if verdict.status != "not applicable"]).at(size, n))
         else:
-            verdicts.append(_decided(n, mine, lost, size, "" if together else _horizon(part, judgements, n)))
-            if mine[0].kind == "theorem" and mine[0].part == "features":
-                verdicts.append(_classes(n, mine, lost).at(size, n))
+            verdicts.append(_decided(n, own, lost, size, "" if together else _horizon(part, judgements, n)))
+            if own[0].kind == "theorem" and own[0].part == "features":
+                verdicts.append(_classes(n, own, lost).at(size, n))
     label = common_regime(judgements)
     return [replace(verdict, regime=label) for verdict in verdicts]
 
@@ -134,17 +134,17 @@ def _decided(n: int, verdicts: Sequence[Verdict], lost: int, size: str, horizon:
     holds = sum(verdict.status == "holds" for verdict in verdicts)
     undecided = sum(verdict.status == "inconclusive" for verdict in verdicts) + lost
     runs, bound = len(verdicts) + lost, 1.0 - 1.0 / n
-    worst, best = (fraction_at_least(first.name, statement, held, runs, bound) for held in (holds, holds + undecided))
-    told, status = [f"holds in {worst.detail}"], worst.status
+    worst, best = (fraction_at_least(first.name, statement, successes, runs, bound) for successes in (holds, holds + undecided))
+    details, status = [f"holds in {worst.detail}"], worst.status
     if undecided:
         status = worst.status if worst.status == best.status else "inconclusive"
         partly = sum(verdict.partly for verdict in verdicts)
         why = f", {partly} of them because an escaped view that is not learned suffices on a part of D" if partly else ""
-        told.append(f"{undecided} undecided{why}, counted as failing here")
+        details.append(f"{undecided} undecided{why}, counted as failing here")
     return replace(
         worst,
         status=status,
-        detail="; ".join([*told, horizon] if horizon else told),
+        detail="; ".join([*details, horizon] if horizon else details),
         kind=first.kind,
         number=first.number,
         subject=first.subject,
@@ -163,8 +163,8 @@ def _everywhere(verdicts: Sequence[tuple[int, Verdict]]) -> Verdict:
     counted = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
     values = [verdict.measured for _, verdict in verdicts if verdict.measured is not None and math.isfinite(verdict.measured)]
     spread = f"; median {np.median(values):.4g}, range [{min(values):.4g}, {max(values):.4g}]" if values else ""
-    said = f"the worst of {len(verdicts)} seeds, {seed} ({counted}{spread}): "
-    return replace(worst, detail=said + worst.detail, brief=said + worst.brief if worst.brief else "")
+    prefix = f"the worst of {len(verdicts)} seeds, {seed} ({counted}{spread}): "
+    return replace(worst, detail=prefix + worst.detail, brief=prefix + worst.brief if worst.brief else "")
 
 
 def _classes(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:

@@ -23,21 +23,21 @@ RESAMPLES = 2000
 def over_sizes(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mapping[int, int] | None = None, path: str = "") -> list[Verdict]:
     """Report how the failure of a theorem goes with k: 1 - O(1/k) says that k times the fraction of runs in which it fails stays bounded."""
     rows, worst = [], 0.0
-    for k, mine in sorted(judgements.items()):
-        statuses = [{v.status for v in judgement.verdicts if v.kind == "theorem"} for judgement in mine]
+    for k, of_size in sorted(judgements.items()):
+        statuses = [{v.status for v in judgement.verdicts if v.kind == "theorem"} for judgement in of_size]
         failing = sum("fails" in of_run for of_run in statuses)
         undecided = sum("fails" not in of_run and "inconclusive" in of_run for of_run in statuses) + (lost or {}).get(k, 0)
-        n = len(mine) + (lost or {}).get(k, 0)
+        n = len(of_size) + (lost or {}).get(k, 0)
         low, high = clopper_pearson(failing, n)[0], clopper_pearson(failing + undecided, n)[1]
         worst = max(worst, k * (failing + undecided) / n)
         open_ones = f", {undecided} undecided, counted as failing" if undecided else ""
         rows.append(f"{k * (failing + undecided) / n:.3g} at k = {k} [{k * low:.2g}, {k * high:.2g}] ({failing} of {runs_text(n)} fail{open_ones})")
-    everywhere = [judgement for mine in judgements.values() for judgement in mine]
+    everywhere = [judgement for of_size in judgements.values() for judgement in of_size]
     statement = "k times the fraction of runs in which it does not hold, which 1 - O(1/k) keeps bounded: the largest"
-    told = [f"with 95% intervals {', '.join(rows)}", *(["two k are no trend"] if len(rows) == 2 else []), *([path] if path else [])]
-    trend = constant(f"{name} (trend in k)", statement, worst, detail="; ".join(told))
+    details = [f"with 95% intervals {', '.join(rows)}", *(["two k are no trend"] if len(rows) == 2 else []), *([path] if path else [])]
+    trend = constant(f"{name} (trend in k)", statement, worst, detail="; ".join(details))
     verdicts = [replace(trend, kind="theorem").about(everywhere[0].verdicts[0].number, name)]
-    by_k = {k: measured_constants(mine) for k, mine in sorted(judgements.items())}
+    by_k = {k: measured_constants(of_size) for k, of_size in sorted(judgements.items())}
     with_order = {v.name: v.number for judgement in everywhere for v in judgement.verdicts if v.status == "measured" and v.gathered in WITH_ORDER}
     for part in names_of(everywhere):
         values = {k: constants[part] for k, constants in by_k.items() if part in constants}
@@ -52,11 +52,11 @@ def measured_constants(judgements: Sequence[Judgement], decided: bool = False) -
 
     With ``decided`` also the numbers by which something was decided.
     """
-    found: dict[str, list[float]] = {}
+    constants: dict[str, list[float]] = {}
     for verdict in (verdict for judgement in judgements for verdict in judgement.verdicts if decided or verdict.status == "measured"):
         if verdict.measured is not None and not math.isnan(verdict.measured):
-            found.setdefault(verdict.name, []).append(verdict.measured)
-    return found
+            constants.setdefault(verdict.name, []).append(verdict.measured)
+    return constants
 
 
 def exponent_of(values: Mapping[int, Sequence[float]], resamples: int = RESAMPLES) -> tuple[float, float, float]:

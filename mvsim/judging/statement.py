@@ -194,11 +194,11 @@ class Paper:
 
     def statement(self, name: str) -> Statement:
         """Return the statement with an identifier, or a number that is unique, or raise `UsageError`."""
-        found = self.by_name.get(name.lower())
-        if found is None:
+        match = self.by_name.get(name.lower())
+        if match is None:
             number = name.rpartition("-")[2].lower()
             if several := [f"{self.name}/{one.identifier}" for one in self.statements if one.number.lower() == number]:
                 raise UsageError(f"{echo(f'{self.name}/{name}')}: give {' or '.join(several)}")
             advice = suggestion(name.lower(), list(self.by_name))
             raise UsageError(f"{echo(f'{self.name}/{name}')}: is no statement of this paper{advice}; mvsim verify --list {self.name} names them")
-        return found
+        return match

@@ -47,11 +47,11 @@ def loss_name(value: Any) -> LossName:
         loss = LOSSES[value]()
     if not isinstance(loss, PointwiseLoss):
         raise UsageError(f"loss={echo(value)}: must be one of {', '.join(LOSSES)}, or a mvsim.losses.PointwiseLoss of your own")
-    given = getattr(loss, "name", None)
-    if not isinstance(given, str) or not given:
+    label = getattr(loss, "name", None)
+    if not isinstance(label, str) or not label:
         raise UsageError(f"loss={echo(value)}: needs a name of its own, a class attribute that is text")
-    if given in LOSSES and type(loss) is not LOSSES[given]:
-        raise UsageError(f"loss={echo(value)}: {given} is the name of another loss; give yours a name of its own")
-    name = LossName(given)
+    if label in LOSSES and type(loss) is not LOSSES[label]:
+        raise UsageError(f"loss={echo(value)}: {label} is the name of another loss; give yours a name of its own")
+    name = LossName(label)
     name.loss = loss
     return name

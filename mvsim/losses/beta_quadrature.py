@@ -15,9 +15,12 @@ B(a, b), which is no double for large shapes, is not needed for a law, whose wei
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 
+@lru_cache(maxsize=64)  # over seeds the same laws come again and again
 def beta_quadrature(a: float, b: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes in [0, 1] and the weights, which add up to 1, that integrate polynomials of degree below 2 ``nodes`` exactly."""
     from scipy.linalg import eigh_tridiagonal
@@ -25,7 +28,9 @@ def beta_quadrature(a: float, b: float, nodes: int) -> tuple[np.ndarray, np.ndar
     diagonal, beside = _recurrence(a, b, nodes)
     t, vectors = eigh_tridiagonal(diagonal, np.sqrt(beside))
     weights = vectors[0] ** 2
-    return np.clip(0.5 * (1.0 + t), 0.0, 1.0), weights / weights.sum()
+    points, weights = np.clip(0.5 * (1.0 + t), 0.0, 1.0), weights / weights.sum()
+    points.flags.writeable = weights.flags.writeable = False
+    return points, weights
 
 
 def _recurrence(a: float, b: float, nodes: int) -> tuple[np.ndarray, np.ndarray]:

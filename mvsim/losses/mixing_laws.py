@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,14 +46,21 @@ def law_from(value: Any, nodes: int = DEFAULT_NODES) -> MixingLaw:
             return MixingLaw(scipy.stats.rv_discrete(values=(value["atoms"], value["probabilities"])), nodes)
         if "distribution" not in value or set(value) - {"distribution", "args", "kwds"}:
             raise UsageError(f"mixing={echo(dict(value))}: must be {LAWS}")
-        family = getattr(scipy.stats, str(value["distribution"]), None)
-        if not isinstance(family, (scipy.stats.rv_continuous, scipy.stats.rv_discrete)):
+        name = str(value["distribution"])
+        if not isinstance(getattr(scipy.stats, name, None), (scipy.stats.rv_continuous, scipy.stats.rv_discrete)):
             raise UsageError(f"mixing={echo(dict(value))}: scipy.stats has no distribution of that name; must be {LAWS}")
-        return MixingLaw(family(*value.get("args", ()), **value.get("kwds", {})), nodes)
+        return MixingLaw(_frozen(name, tuple(value.get("args", ())), **value.get("kwds", {})), nodes)
     except UsageError:
         raise
     except (TypeError, ValueError, OverflowError) as error:  # the last of integers that are no doubles
         raise UsageError(f"mixing={echo(dict(value))}: {shortened(' '.join(str(error).split()))}; must be {LAWS}") from None
+
+
+@lru_cache(maxsize=64)  # scipy writes the documentation of each anew
+def _frozen(name: str, args: tuple[float, ...], /, **kwds: float) -> Any:
+    import scipy.stats
+
+    return getattr(scipy.stats, name)(*args, **kwds)
 
 
 @dataclass(frozen=True)

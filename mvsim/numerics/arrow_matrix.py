@@ -90,8 +90,8 @@ class Curvature:
             (side[:, None, :], block[:, :, None], joining.sides),
         ]
         inside = [(row >= 0) & (column >= 0) for row, column, _ in added]
-        place = np.concatenate([(row * size + column)[those] for (row, column, _), those in zip(added, inside, strict=True)])
-        values = np.concatenate([values[those] for (*_, values), those in zip(added, inside, strict=True)])
+        place = np.concatenate([(row * size + column)[selected] for (row, column, _), selected in zip(added, inside, strict=True)])
+        values = np.concatenate([values[selected] for (*_, values), selected in zip(added, inside, strict=True)])
         border = border + np.bincount(place, values, size * size).reshape(size, size)
         side = entries(new, staying.side_index)
         sides = np.where(side[:, None, :] >= 0, staying.sides, 0.0)

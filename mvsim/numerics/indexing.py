@@ -12,13 +12,13 @@ def entries(x: np.ndarray, place: np.ndarray) -> np.ndarray:
     return np.where(place >= 0, x[..., place], 0)
 
 
-def lookup(index: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def lookup(index: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return where in an index (s,), none twice, each wanted integer (any shape) stands; -1 for those that it does not have, and for -1."""
-    size = 1 + max(int(each.max(initial=-1)) for each in (index, wanted))
+    size = 1 + max(int(each.max(initial=-1)) for each in (index, values))
     place = np.full(size + 1, -1)
     place[index] = np.arange(len(index))
     place[-1] = -1  # the entry that an integer -1 reads
-    return place[wanted]
+    return place[values]
 
 
 def with_entries(x: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.ndarray:

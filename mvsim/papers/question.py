@@ -81,14 +81,14 @@ class Question:
     @cached_property
     def names(self) -> list[str]:
         """Their names, in full."""
-        found = [statement_named(str(one)) for one in self.what if names_a_statement(one)]
-        return list(dict.fromkeys(f"{paper.name}/{statement.identifier}" for paper, statement in found))
+        statements = [statement_named(str(one)) for one in self.what if names_a_statement(one)]
+        return list(dict.fromkeys(f"{paper.name}/{statement.identifier}" for paper, statement in statements))
 
     @property
     def request(self) -> Request:
         """How it is to be judged, defaults filled in."""
-        given = {"seeds": self.seeds, "folder": self.folder, "follow": self.follow}
-        return Request(controls=self.controls, threads=self.threads, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        options = {"seeds": self.seeds, "folder": self.folder, "follow": self.follow}
+        return Request(controls=self.controls, threads=self.threads, **{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
 
     @property
     def answers_beside_runs(self) -> bool:
@@ -135,8 +135,8 @@ class Question:
                 f"{path_text(folders[0])}: the folder of a sweep is judged alone, by the theorems about its runs; give nothing beside it"
             )
 
-    def _refuse(self, given: Mapping[str, Any], why: str) -> None:
-        unused = [self.typed.get(name, f"{name}={echo(value)}") for name, value in given.items() if value is not None]
+    def _refuse(self, options: Mapping[str, Any], why: str) -> None:
+        unused = [self.typed.get(name, f"{name}={echo(value)}") for name, value in options.items() if value is not None]
         if unused:
             raise UsageError(f"{', '.join(unused)}: {why}; remove {'it' if len(unused) == 1 else 'them'}")
 
@@ -241,9 +241,9 @@ def verify(
     if progress is not None and not callable(progress):
         raise UsageError(f"progress={echo(progress)}: must be a function that returns a display for each run; give mvsim.progress_on itself")
     what, controls, seeds, follow, folder, threads = map(plain, (what, controls, seeds, follow, folder, threads))
-    given = [what] if isinstance(what, (Run, str, os.PathLike)) else several("what", what)
+    items = [what] if isinstance(what, (Run, str, os.PathLike)) else several("what", what)
     place = None if folder is None else check_path("folder", folder, "a directory")
-    question = Question(tuple(map(plain, given)), False, controls, seeds, follow, place, threads, data, plain(fields))
+    question = Question(tuple(map(plain, items)), False, controls, seeds, follow, place, threads, data, plain(fields))
     if progress is not None and not question.makes_runs:
         raise UsageError("progress: is for runs that are made for a statement; remove it")
     return Verdicts(verdict for section in question.sections(progress=progress) for verdict in section.verdicts)

@@ -63,8 +63,8 @@ def frames_of(times: NDArray[np.float64], most: int = MOST_FRAMES) -> NDArray[np
     if len(times) <= most:
         return np.arange(len(times))
     places = np.log(times)
-    wanted = np.linspace(places[0], places[-1], most)
-    return np.unique(np.abs(places[:, None] - wanted).argmin(axis=0))
+    targets = np.linspace(places[0], places[-1], most)
+    return np.unique(np.abs(places[:, None] - targets).argmin(axis=0))
 
 
 def save_animation(
@@ -178,8 +178,8 @@ def _alone(page: str) -> str:
     page = re.sub(r"<link[^>]*>", "", page, count=1)
     for name, sign in _ICONS.items():
         page = page.replace(f'<i class="fa {name}"></i>', sign)
-    found = re.search(r'id="_anim_img([0-9a-f]{32})"', page)
-    if found is None:
+    match = re.search(r'id="_anim_img([0-9a-f]{32})"', page)
+    if match is None:
         raise UsageError(f"html: matplotlib made a page of another kind, {echo(page[:80])}; write a .gif instead")
-    page = page.replace(found[1], "0")
+    page = page.replace(match[1], "0")
     return f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>mvsim</title></head><body>\n{page}\n</body></html>\n'

@@ -133,13 +133,13 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
 
     Of one run it is not said that it has settled: the headline tells of one that has not in other words.
     """
-    told = [identity(shown) for shown in runs]
-    common = [part for part in told[0] if all(part in parts for parts in told)]
-    given = [other_than_default(shown) for shown in runs]
-    differing = [[_typeset(part) for part in parts if not all(part in other for other in given)] for parts in given]
+    identities = [identity(shown) for shown in runs]
+    common = [part for part in identities[0] if all(part in parts for parts in identities)]
+    parameters = [other_than_default(shown) for shown in runs]
+    differing = [[_typeset(part) for part in parts if not all(part in other for other in parameters)] for parts in parameters]
     own = [
         ", ".join(_unbroken(part) for part in [*(part for part in parts if part not in common), *others[:MOST_GIVEN]])
-        for parts, others in zip(told, differing, strict=True)
+        for parts, others in zip(identities, differing, strict=True)
     ]
     if len(runs) > 1 and all(ending(shown) == "settled" for shown in runs):
         common.append("both settled" if len(runs) == 2 else "all settled")  # where one ends before another does, only that end is marked
@@ -179,11 +179,11 @@ def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
     if not departures:
         return "\n".join([*lines, f"As in {assumption}, all hidden constants 1."])
     first = "d" if "d" in departures else departures[0]
-    said = dict.fromkeys(_departure(shown, deviation) for shown in runs for deviation in shown.run.regime if deviation.name == first)
+    phrases = dict.fromkeys(_departure(shown, deviation) for shown in runs for deviation in shown.run.regime if deviation.name == first)
     alike = all({deviation.name for deviation in shown.run.regime} == set(departures) for shown in runs)
     where = "" if alike else " in one or more of the runs"
     more = f"; {len(departures) - 1} more{where} (mvsim show -v)" if len(departures) > 1 else ""
-    text = " or ".join(list(said)[:2]) + (" or others" if len(said) > 2 else "")
+    text = " or ".join(list(phrases)[:2]) + (" or others" if len(phrases) > 2 else "")
     lines.append("\n".join(_typeset(line.replace(KEPT, " ")) for line in textwrap.wrap(f"Departs from {assumption}: {text}{more}.", width)))
     return "\n".join(lines)
 

@@ -63,7 +63,7 @@ def bands_of(shown: Shown) -> list[Band]:
     bands = []
     for outcome, pale in [(outcome, pale) for pale in (False, True) for outcome in outcomes[:-1]] + [(outcomes[-1], False)]:
         chosen = by_chance if pale else ~by_chance
-        high = low + np.array([count_classes(at[those])[outcome.name] for at, those in zip(fractions, np.asarray(chosen), strict=True)])
+        high = low + np.array([count_classes(at[mask])[outcome.name] for at, mask in zip(fractions, np.asarray(chosen), strict=True)])
         bands.append(Band(outcome.name, outcome.phrase, low, high, pale))
         low = high
     return bands

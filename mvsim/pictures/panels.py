@@ -1,7 +1,6 @@
 """The panels that there are, and which of them a picture has.
 
-To add one, write a `mvsim.pictures.panel.Panel` and list it in `PANELS` or `LINEAR_PANELS` if pictures have it unasked, else in `FURTHER_PANELS`. The
-help of `mvsim plot` and the docstring of `mvsim.plot` name it.
+To add one, write a `mvsim.pictures.panel.Panel` and list it in `PANELS` or `LINEAR_PANELS` if pictures have it unasked, else in `FURTHER_PANELS`.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ def check_panels(panels: Any) -> tuple[Panel, ...]:
     panels = plain(panels)
     if not isinstance(panels, (list, tuple)) or not panels:
         raise UsageError(f"panels={echo(panels)}: must be a list of {', '.join(ALL_PANELS)}")
-    found = tuple(panel if isinstance(panel, Panel) else _named(panel) for panel in panels)
-    if len(set(found)) < len(found):
-        raise UsageError(f"panels={echo([panel.name for panel in found])}: names a panel twice; give each once")
-    return found
+    chosen = tuple(panel if isinstance(panel, Panel) else _named(panel) for panel in panels)
+    if len(set(chosen)) < len(chosen):
+        raise UsageError(f"panels={echo([panel.name for panel in chosen])}: names a panel twice; give each once")
+    return chosen
 
 
 def _named(name: Any) -> Panel:

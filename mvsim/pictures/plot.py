@@ -39,7 +39,7 @@ def plot(
     runs : Run or path, several of these, or the Runs of a sweep
         What `mvsim.simulate`, `mvsim.open_run` or `mvsim.open_runs` returns, a run file, or the folder of a sweep.
     panels : sequence of str or mvsim.pictures.Panel, optional
-        Which panels to draw, from top to bottom: correlations, loss, learned-classes, total-correlations, escapes, gaps; or panels of your own. By
+        Which panels to draw, from top to bottom, by their names in `mvsim.pictures.ALL_PANELS` (correlations, loss, ...); or panels of your own. By
         default those that have something to show.
     classes : sequence of int, optional
         Classes to show, counted from 0; by default all.

@@ -136,13 +136,13 @@ def _cells_at(runs: SweepRuns, cases: Sequence[Case]) -> tuple[int, ...]:
 
 def _places(axis: Axis, case: Case) -> list[int]:
     """Return where the values of a case stand along an axis of the study, which may have the seed too."""
-    wanted = case.axis.values[case.place]
-    return [place for place, value in enumerate(axis.values) if value[: len(wanted)] == wanted]
+    values = case.axis.values[case.place]
+    return [place for place, value in enumerate(axis.values) if value[: len(values)] == values]
 
 
 def _each_once(values: Iterable[tuple[Value, ...]]) -> list[tuple[Value, ...]]:
-    found: list[tuple[Value, ...]] = []
+    distinct: list[tuple[Value, ...]] = []
     for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+        if value not in distinct:
+            distinct.append(value)
+    return distinct

@@ -195,20 +195,20 @@ def _ink(colour: Sequence[float]) -> str:
 
 def _message(runs: SweepRuns, facets: Sequence[Facet], numbers: Sequence[Axis], outcomes: Sequence[str]) -> str:
     """Say what came out: of each method the range of the fraction of classes that learned what its theorem is about, or else most."""
-    found: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    groups: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
     for facet in facets:
         methods = _methods(runs, facet.column)
         about = ABOUT.get(methods[0], outcomes[0]) if len(methods) == 1 else outcomes[0]
         outcome = about if about in outcomes else SAME[about]
         name = " and ".join(method_name(one) for one in methods)
-        found.setdefault((name, outcome), []).append(100.0 * facet.shares(outcome)[..., 0].ravel())
-    told = []
-    for (name, outcome), shares in found.items():
+        groups.setdefault((name, outcome), []).append(100.0 * facet.shares(outcome)[..., 0].ravel())
+    phrases = []
+    for (name, outcome), shares in groups.items():
         values = np.concatenate(shares)
         if not np.isnan(values).all():
             part = _range(values)
-            told.append(f"{name} learns {FEATURES[outcome]} in {part} % of the classes{_everywhere(numbers) if part.isdigit() else ''}")
-    return f"{'; '.join(told)} ({_seeds(runs)})" if told else ""
+            phrases.append(f"{name} learns {FEATURES[outcome]} in {part} % of the classes{_everywhere(numbers) if part.isdigit() else ''}")
+    return f"{'; '.join(phrases)} ({_seeds(runs)})" if phrases else ""
 
 
 def _seeds(runs: SweepRuns) -> str:

@@ -58,10 +58,10 @@ def _correlation_notes(runs: Sequence[Shown]) -> str:
 
 def _name_curves(axes: Axes, shown: Shown, start: NDArray[np.float64]) -> None:
     """Write the names of the views at the start of the curves, where they are flat: above all of them and below."""
-    there = start[np.isfinite(start)]
-    if not len(there):
+    finite = start[np.isfinite(start)]
+    if not len(finite):
         return
-    for name, height, offset, side in (("stronger view", there.max(), 1.5, "bottom"), ("weaker view", there.min(), -1.5, "top")):
+    for name, height, offset, side in (("stronger view", finite.max(), 1.5, "bottom"), ("weaker view", finite.min(), -1.5, "top")):
         style: dict[str, Any] = {"va": side, "fontsize": 6.5, "color": shown.colour, "annotation_clip": False}
         text = axes.annotate(name, (shown.times[0], height), xytext=(3, offset), textcoords="offset points", **style)
         text.set_in_layout(False)

@@ -65,8 +65,8 @@ class Report:
         Empty if nothing was judged.
         """
         verdicts = [verdict for section in self.sections for verdict in section.verdicts]
-        asked = asked_for(verdicts, self.statements, self.strict)
-        steps = contradicted_steps(verdict for verdict in verdicts if verdict not in asked)
+        selected = asked_for(verdicts, self.statements, self.strict)
+        steps = contradicted_steps(verdict for verdict in verdicts if verdict not in selected)
         return " ".join([*answer_sentences(self.sections, self.statements, self.strict, self.code), *([steps] if steps else [])])
 
     def headlines(self) -> list[tuple[str, list[Verdict]]]:
@@ -166,17 +166,17 @@ def _regime_of_sweep(runs: SweepRuns) -> dict[str, str]:
 
 
 def _provenance(run: Run, title: str = "") -> Table:
-    told = run.provenance
+    provenance = run.provenance
     rows = [
         ("file", str(run.path) if run.path is not None else "not saved"),
         ("state", f"{run.status}, {'settled' if run.settled else 'not settled'}"),
-        ("mvsim", f"{told['version']}, {revision_text(told)}"),
-        ("made", f"{told['created']}, in {told['wall_seconds']:.1f} s"),
-        ("machine", told["platform"]),
-        ("libraries", ", ".join(f"{name} {version}" for name, version in told["versions"].items() if version)),
-        ("integrator", ", ".join(f"{name} = {value}" for name, value in told["integrator"].items() if value is not None)),
-        ("options", ", ".join(f"{name} = {_short(value)}" for name, value in told["options"].items())),
-        ("parameters", ", ".join(f"{name} = {_short(value)}" for name, value in told["parameters"].items())),
+        ("mvsim", f"{provenance['version']}, {revision_text(provenance)}"),
+        ("made", f"{provenance['created']}, in {provenance['wall_seconds']:.1f} s"),
+        ("machine", provenance["platform"]),
+        ("libraries", ", ".join(f"{name} {version}" for name, version in provenance["versions"].items() if version)),
+        ("integrator", ", ".join(f"{name} = {value}" for name, value in provenance["integrator"].items() if value is not None)),
+        ("options", ", ".join(f"{name} = {_short(value)}" for name, value in provenance["options"].items())),
+        ("parameters", ", ".join(f"{name} = {_short(value)}" for name, value in provenance["parameters"].items())),
     ]
     return Table(title or _run_title(run), ("", ""), rows)
 

@@ -27,6 +27,6 @@ def inline_svg(figure: Figure, prefix: str, words: str) -> str:
     text = f'<svg {box[0] if box else ""} role="img" aria-label="{words}" xmlns:xlink="http://www.w3.org/1999/xlink">{rest}'
     names = set(_ID.findall(text))
     used = set(re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', text))
-    wanted = names & {name for pair in used for name in pair}
-    text = _ID.sub(lambda found: f'id="{prefix}-{found[1]}"' if found[1] in wanted else "", text)
+    referenced = names & {name for pair in used for name in pair}
+    text = _ID.sub(lambda match: f'id="{prefix}-{match[1]}"' if match[1] in referenced else "", text)
     return re.sub(r'(url\(#|xlink:href="#)', rf"\g<1>{prefix}-", text)

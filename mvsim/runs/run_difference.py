@@ -41,15 +41,15 @@ def differences(first: Run, second: Run) -> list[Difference]:
 
     Arrays are compared bit for bit.
     """
-    return [*_asked(first, second), *_came_out(first, second), *_made(first, second)]
+    return [*_options_and_parameters(first, second), *_results(first, second), *_origins(first, second)]
 
 
-def _asked(first: Run, second: Run) -> Iterator[Difference]:
+def _options_and_parameters(first: Run, second: Run) -> Iterator[Difference]:
     one, two = ({name: of for name, of in _flat(run.provenance).items() if name != _COMPUTED_BY} for run in (first, second))
     return _entries("asked for", one, two)
 
 
-def _made(first: Run, second: Run) -> Iterator[Difference]:
+def _origins(first: Run, second: Run) -> Iterator[Difference]:
     one, two = ({name: run.provenance[name] for name in ORIGIN if name in run.provenance} for run in (first, second))
     one, two = (made | {"computed by": _flat(run.provenance).get(_COMPUTED_BY)} for made, run in ((one, first), (two, second)))
     one, two = (made | {"continued": f"{len(made.get('continued', []))} times"} for made in (one, two))
@@ -72,7 +72,7 @@ def _flat(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return entries
 
 
-def _came_out(first: Run, second: Run) -> Iterator[Difference]:
+def _results(first: Run, second: Run) -> Iterator[Difference]:
     for name in ("status", "settled"):
         if first.provenance[name] != second.provenance[name]:
             yield Difference("came out", name, str(first.provenance[name]), str(second.provenance[name]))

@@ -57,17 +57,17 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
     """Return the run that values stand for."""
     try:
         fields = {name: values[name] for name in Parameters.model_fields if name in values}
-        asked = {name: values[name] for name in _OPTIONS if name in values}
+        options = {name: values[name] for name in _OPTIONS if name in values}
         parameters = parameters_of(fields, values.get(R0), regime)
-        checked = RunOptions(**asked)
+        checked = RunOptions(**options)
         integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option
         if option is not None:
             integrator.check_option(option)
         if checked.t_end is not None:
             integrator.check_steps(checked.t_end, option or LEARNING_RATE_PER_CLASS * parameters.k)
         checked.sums_all_pairs  # noqa: B018 - whoever owns an option of a method checks it
-        method, seed = asked.pop("method", DEFAULTS.method), asked.pop("seed", DEFAULTS.seed)
-        return Cell(index, dict(swept), parameters, method, seed, asked)
+        method, seed = options.pop("method", DEFAULTS.method), options.pop("seed", DEFAULTS.seed)
+        return Cell(index, dict(swept), parameters, method, seed, options)
     except UsageError as error:
         where = ", ".join(f"{name}={echo(value)}" for name, value in swept.items())
         raise UsageError(f"cell {index} ({where}): {error}" if where else str(error)) from None

@@ -211,8 +211,8 @@ def _cause(error: BaseException) -> str:
 def _state_of(job: Job) -> tuple[int, int] | None:
     """Return what changes with each save of a run."""
     with suppress(OSError):
-        found = os.stat(job.folder.path_of(job.cell))
-        return found.st_mtime_ns, found.st_ino
+        status = os.stat(job.folder.path_of(job.cell))
+        return status.st_mtime_ns, status.st_ino
     return None
 
 

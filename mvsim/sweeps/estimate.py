@@ -50,7 +50,7 @@ class Pace:
 
 def seconds_of(cell: Cell, factor: float = 1.0) -> float:
     """Return about how long the run of a cell takes on one thread, in seconds."""
-    follows_flow = INTEGRATORS[_asked(cell).integrator].follows_flow
+    follows_flow = INTEGRATORS[_options_of(cell).integrator].follows_flow
     return seconds_of_run(count_of(cell), factor * _gradient(cell), cell.parameters, follows_flow)
 
 
@@ -60,38 +60,38 @@ def count_of(cell: Cell) -> float:
     Of gradient descent to a given time the number is exact; without one it is the most that is afforded. A flow that has a time to end at is
     predicted like one that settles, an upper bound.
     """
-    p, asked = cell.parameters, _asked(cell)
-    mixes = asked.sums_all_pairs
-    if not INTEGRATORS[asked.integrator].follows_flow:
-        if asked.t_end is not None:
-            return float(math.ceil(asked.t_end / (asked.integrator_option or LEARNING_RATE_PER_CLASS * p.k)))
+    p, options = cell.parameters, _options_of(cell)
+    mixes = options.sums_all_pairs
+    if not INTEGRATORS[options.integrator].follows_flow:
+        if options.t_end is not None:
+            return float(math.ceil(options.t_end / (options.integrator_option or LEARNING_RATE_PER_CLASS * p.k)))
         return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
-    return INTEGRATORS[asked.integrator].relative_gradients(asked.integrator_option) * gradients_of_flow(p, mixes)
+    return INTEGRATORS[options.integrator].relative_gradients(options.integrator_option) * gradients_of_flow(p, mixes)
 
 
 def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:
     """Return how long a gradient of a cell's loss takes on one thread here, in seconds."""
-    asked = _asked(cell)
+    options = _options_of(cell)
     data = sample_dataset(cell.parameters, cell.seed)
-    objective = OBJECTIVES[asked.method](cell.parameters, data, asked.backend, 1, **asked.objective_options)
+    objective = OBJECTIVES[options.method](cell.parameters, data, options.backend, 1, **options.objective_options)
     return time_of_gradient(objective, initial_correlations(cell.parameters, cell.seed), seconds)
 
 
 def bytes_of(cell: Cell) -> int:
     """Return the peak memory of the run of a cell, in bytes, libraries included."""
-    asked = _asked(cell)
-    return required_bytes(cell.parameters, asked.sums_all_pairs, asked.backend, asked.n_test, asked.integrator)
+    options = _options_of(cell)
+    return required_bytes(cell.parameters, options.sums_all_pairs, options.backend, options.n_test, options.integrator)
 
 
-def _asked(cell: Cell) -> RunOptions:
+def _options_of(cell: Cell) -> RunOptions:
     """Return the options of a cell, with defaults."""
     return RunOptions(method=cell.method, seed=cell.seed, **cell.options)
 
 
 def _gradient(cell: Cell) -> float:
     """Return about how long a gradient takes, in seconds, where it is not measured."""
-    p, asked = cell.parameters, _asked(cell)
-    mixes = asked.sums_all_pairs
+    p, options = cell.parameters, _options_of(cell)
+    mixes = options.sums_all_pairs
     # Of a continuous mixing law, half of the nodes are mirror images of the others.
-    nodes = asked.nodes / 2 if cell.method == "mixup" and mixes else 1.0
+    nodes = options.nodes / 2 if cell.method == "mixup" and mixes else 1.0
     return _ANY + _NETWORK * p.N * p.k * p.m + (nodes * p.N**2 * (_PAIRS + _PAIR * p.k) if mixes else 0.0)

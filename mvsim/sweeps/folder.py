@@ -87,10 +87,10 @@ class RunFolder:
     def standing(self, cell: Cell) -> Standing:
         """Tell how a cell stands; its file is checked against its checksum."""
         path, failure = self.path_of(cell), self.failure_of(cell)
-        found = self._standing_of_file(cell, path) if path.exists() else Standing("missing")
-        if failure is not None and found.state != "done":  # another command may have finished it since
+        result = self._standing_of_file(cell, path) if path.exists() else Standing("missing")
+        if failure is not None and result.state != "done":  # another command may have finished it since
             return Standing("failed", failure.message, failure.kind in UNDECIDED)
-        return found
+        return result
 
     def _standing_of_file(self, cell: Cell, path: Path) -> Standing:
         try:

@@ -43,10 +43,10 @@ class Study:
     regime: str = REGIMES[0]  # "scaled", or "literal" for d = k^20
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], zips: Sequence[Sequence[str]] = (), regime: str = REGIMES[0]) -> Study:
+    def of(cls, raw: Mapping[str, Any], zips: Sequence[Sequence[str]] = (), regime: str = REGIMES[0]) -> Study:
         """Return the study that plain values describe."""
-        check_kind("values", given, Mapping, "a mapping from names to values")
-        for name in given:
+        check_kind("values", raw, Mapping, "a mapping from names to values")
+        for name in raw:
             if name not in NAMES:
                 check_kind("values", name, str, "a mapping whose keys are names")
                 raise UsageError(f"{shortened(name)}: is nothing that can be swept{suggestion(name, NAMES)}; there are {', '.join(NAMES)}")
@@ -54,7 +54,7 @@ class Study:
             raise UsageError(f"zips={echo(zips)}: must be a list of lists of names")
         groups = tuple(tuple(group) for group in zips)
         beside = {name for group in groups for name in group}
-        values = {name: read_values(name, given[name], repeated=name in beside) for name in NAMES if name in given}
+        values = {name: read_values(name, raw[name], repeated=name in beside) for name in NAMES if name in raw}
         regime = check_choice("regime", plain(regime), REGIMES)
         _check_zips(groups, values)
         study = cls(values, groups, regime)
@@ -116,9 +116,9 @@ class Study:
             key = canonical_text(means)
             if key not in cells:
                 cell = cell_of(len(cells), means, {name: value for name, value in swept.items() if name in means}, self.regime)
-                twin = files.setdefault(cell.file, cell)
-                if twin is not cell:
-                    raise UsageError(f"cells {twin.index} ({twin.label}) and {cell.index} ({cell.label}) are the same run; give each run once")
+                other = files.setdefault(cell.file, cell)
+                if other is not cell:
+                    raise UsageError(f"cells {other.index} ({other.label}) and {cell.index} ({cell.label}) are the same run; give each run once")
                 cells[key] = cell
             assigned.append((swept, key))
         unused = [name for name in self.values if name not in used]

@@ -27,17 +27,17 @@ DEEPEST = 8
 _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 
-def read_values(name: str, given: Any, repeated: bool = False) -> tuple[Value, ...]:
+def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...]:
     """Return the values that a study gives for one name."""
-    given = plain(given)
-    if isinstance(given, str):
-        values = _read_text(name, given)
-    elif isinstance(given, list | tuple):
-        values = [value for one in given for value in (_expanded(name, one) if isinstance(one, str) else [one])]
+    raw = plain(raw)
+    if isinstance(raw, str):
+        values = _read_text(name, raw)
+    elif isinstance(raw, list | tuple):
+        values = [value for one in raw for value in (_expanded(name, one) if isinstance(one, str) else [one])]
     else:
-        values = [given]
+        values = [raw]
     if not values:
-        raise UsageError(f"{name}={echo(given)}: is empty; give at least one value")
+        raise UsageError(f"{name}={echo(raw)}: is empty; give at least one value")
     for value in values:
         if not _is_plain(value):
             raise UsageError(f"{name}={echo(value)}: must be a finite number, a word, or a law made of these, not more than {DEEPEST} levels deep")

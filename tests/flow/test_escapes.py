@@ -89,6 +89,21 @@ def test_a_start_without_the_past_has_the_same_escapes(field: Field, objective: 
     np.testing.assert_allclose(after[later], times[later], rtol=0.02)
 
 
+def test_what_has_no_escapes_or_no_hessian_is_refused() -> None:
+    p = mvsim.Parameters(k=3, m=2, N=12, P=60)
+    for method, change, options in (
+        ("midpoint", {}, {"weight_decay": 1e-6}),
+        ("midpoint", {"alpha": 2.0}, {}),
+        ("midpoint", {"alpha": 1.0}, {}),
+        ("mixup", {}, {"pairs": 5}),
+        ("midpoint", {}, {"loss": "squared_error"}),
+    ):
+        q = p.replace(**change)
+        field = field_of(mvsim.objective(method, q, mvsim.sample_dataset(q, 0), threads=1, **options))
+        with pytest.raises(mvsim.UsageError, match="use integrator flow"):
+            next(EscapeFollower(field).trajectory(State(0, 0.0, mvsim.initial_correlations(q, 0)), 1.0))
+
+
 def test_a_time_to_end_at_is_met(visits: list[Visit]) -> None:
     assert visits[-1].state.time == UNTIL
     assert visits[-1].mark

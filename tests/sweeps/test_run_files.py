@@ -35,15 +35,15 @@ def test_the_dataset_has_a_dimension_for_each_name_in_which_the_runs_differ(fold
 
 def test_what_follows_from_other_names_is_a_coordinate_along_them(tmp_path):
     """The default d, P and rho follow from k, and that there is a mixing law from the method."""
-    for k in (3, 4, 5):
+    for k in (3, 4):
         for method in ("erm", "mixup"):
+            p = mvsim.Parameters(k=k, m=2, N=6, G=8)
             for seed in (0, 1):
-                p = mvsim.Parameters(k=k, m=2, G=8)
-                mvsim.simulate(p, method, seed, out=tmp_path / f"{method}-{k}-{seed}.nc", integrator="gd", eta=0.1, t_end=0.2, n_test=2)
+                mvsim.simulate(p, method, seed, out=tmp_path / f"{method}-{k}-{seed}.nc", integrator="gd", eta=0.1, t_end=0.1, n_test=2)
     data = mvsim.open_runs(str(tmp_path / "*.nc")).dataset
-    assert dict(data.sizes) == {"k": 3, "method": 2, "seed": 2}
+    assert dict(data.sizes) == {"k": 2, "method": 2, "seed": 2}
     assert data["d"].dims == data["P"].dims == data["rho"].dims == ("k",)
-    assert data["d"].values.tolist() == [mvsim.Parameters(k=k, m=2).d for k in (3, 4, 5)]
+    assert data["d"].values.tolist() == [mvsim.Parameters(k=k, m=2).d for k in (3, 4)]
     assert data["mixing"].dims == ("method",)
     assert not np.isnan(data["loss"].values).any()
 

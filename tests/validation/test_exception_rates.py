@@ -11,8 +11,8 @@ import mvsim
 
 
 def test_the_share_is_that_of_drawn_starts():
-    """Counted over 4,000 classes, with the standard error of either way."""
-    counted = predicted_rates(6, 4000)
+    """Counted over 2,000 classes, with the standard error of either way."""
+    counted = predicted_rates(6, 2000)
     seen = [index for index, share in enumerate(counted["shares"]) if share > 0.01]
     for index in (seen[0], seen[-1]):
         share, error = exception_share(6, GRID[index], 60)

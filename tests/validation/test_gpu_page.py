@@ -1,13 +1,11 @@
 """What docs/gpu.md promises is what there is."""
 
-import math
 import re
 import shlex
 from pathlib import Path
 
 from mvsim.cli.app import app
 from mvsim.multi_view.kernels import BACKENDS
-from mvsim.multi_view.kernels.registry import GPU_PAYS_FROM
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
@@ -22,10 +20,6 @@ def test_the_extras_of_the_page_exist():
 
 def test_every_backend_is_explained():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)) == set(BACKENDS)
-
-
-def test_auto_takes_no_gpu_as_long_as_the_page_says_so():
-    assert ("`auto` never takes a GPU" in PAGE) == math.isinf(GPU_PAYS_FROM)
 
 
 def test_every_command_of_the_page_has_these_options():

@@ -13,7 +13,7 @@ import mvsim
 from mvsim.papers.midpoint_mixup.over_runs import followed_run
 from mvsim.runs.simulation.progress import Silent
 
-PARAMETERS = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)
+PARAMETERS = mvsim.Parameters(k=3, m=2, N=12, P=9, d=40)
 
 
 class Interrupting(Silent):

@@ -149,8 +149,6 @@ SPOILED = {
     "minimum_variance_views": _set("rows", "unequal, label smoothing 0.1", "interval", [0.4, 0.5]),
     "proof_map": _set("erm scaled k=4", "broken", ["seed 0: Replay (states)"]),
     "readme_figure": _set("runs", "midpoint", "classes", "both", 9),
-    "replays": _set("erm k=4", "runs", "0", "fails", ["Replay (states)"]),
-    "first_hour": _set("site", "warnings", 3),
     "theorems": _set("controls", "sections", 0, "verdicts", 0, "status", "fails"),
     "invariants": _set("rows", 0, "broken", ["the loss rises"]),
     "sweeps": _set("kills", "different_runs", [3]),

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 def study(**changes):
     """Return a small study."""
     parts = {
-        "name": "replays", "description": "d", "title": "t", "options": lambda parser: None, "measure": lambda options: {},
+        "name": "sweeps", "description": "d", "title": "t", "options": lambda parser: None, "measure": lambda options: {},
         "judge": lambda results: [], "headline": lambda results: "All is well", "passage": lambda results: "",
         "quotes": lambda results: [], "citations": lambda results: {}, "pictures": lambda results: {},
     }  # fmt: skip
@@ -29,13 +29,13 @@ def test_the_command_measures_judges_and_keeps(tmp_path, capsys):
         passage=lambda results: f"It is {results['size']}, {results['pair']}.",
     )
     assert run.run_study(one, ["--size", "2", "--results-dir", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "All is well.\n\nIt is 2, [1, 2].\nreplays: holds\n"
+    assert capsys.readouterr().out == "All is well.\n\nIt is 2, [1, 2].\nsweeps: holds\n"
     assert run.run_study(one, ["--size", "3", "--results-dir", str(tmp_path)]) == 1
     assert "Check failed: size 3\n" in capsys.readouterr().out
-    file = json.loads((tmp_path / "replays.json").read_text())
+    file = json.loads((tmp_path / "sweeps.json").read_text())
     assert file["results"] == {"size": 3, "pair": [1, 2]}
     (stamp,) = file["measured"]
-    assert stamp["command"] == "python validation/run.py replays --size 3"
+    assert stamp["command"] == "python validation/run.py sweeps --size 3"
     assert str(VALIDATION) not in json.dumps(stamp)
 
 
@@ -48,14 +48,14 @@ def test_a_study_draws_what_it_measured_and_again_from_its_results(tmp_path, cap
     one = study(measure=lambda given: {"size": 2}, pictures=pictures)
     assert run.run_study(one, ["--results-dir", str(tmp_path)]) == 0
     first = (tmp_path / "size.png").read_bytes()
-    assert (tmp_path / "size.txt").read_text() == "size.png is made by: python validation/run.py replays\n"
+    assert (tmp_path / "size.txt").read_text() == "size.png is made by: python validation/run.py sweeps\n"
     (tmp_path / "size.png").unlink()
     monkeypatch.setattr(run, "RESULTS", tmp_path)
     monkeypatch.setattr(run, "FIGURES", tmp_path)
     monkeypatch.setattr(run, "results_of", lambda name: read(tmp_path / f"{name}.json")["results"])
     monkeypatch.setattr(Study, "load", lambda name: one)
-    assert run.main(["--draw", "replays"]) == 0
-    assert capsys.readouterr().out.endswith("replays: size\n")
+    assert run.main(["--draw", "sweeps"]) == 0
+    assert capsys.readouterr().out.endswith("sweeps: size\n")
     assert (tmp_path / "size.png").read_bytes() == first
 
 
@@ -76,14 +76,14 @@ def test_the_release_fails_if_a_quoted_number_leaves_its_interval(tmp_path, caps
 
 def test_a_command_names_no_place_of_this_machine():
     given = ["--runs", "/tmp/runs", "--seeds", "1", "--results-dir=/tmp/results", "--only", "k=10, t=1e12"]
-    assert run.command_of(study(), given) == "python validation/run.py replays --seeds 1 --only 'k=10, t=1e12'"
+    assert run.command_of(study(), given) == "python validation/run.py sweeps --seeds 1 --only 'k=10, t=1e12'"
 
 
 def test_the_command_refuses_what_it_does_not_know(capsys):
     for arguments in (["exactitude"], ["--draw", "exactitude"]):
         with pytest.raises(SystemExit, match="2"):
             run.main(arguments)
-        assert "'replays'" in capsys.readouterr().err
+        assert "'sweeps'" in capsys.readouterr().err
 
 
 def test_results_are_written_from_committed_code_only(monkeypatch, capsys):
@@ -99,17 +99,17 @@ def test_results_are_written_from_committed_code_only(monkeypatch, capsys):
 
 
 def test_parts_are_kept_with_the_stamps_of_what_measured_them(tmp_path):
-    ResultsFile("replays", tmp_path, "first").write({"a": 1, "b": 1})
-    file = read(tmp_path / "replays.json") | {"note": "Beside other work."}
+    ResultsFile("sweeps", tmp_path, "first").write({"a": 1, "b": 1})
+    file = read(tmp_path / "sweeps.json") | {"note": "Beside other work."}
     file["measured"][0]["revision"] = "0000000"
-    (tmp_path / "replays.json").write_text(json.dumps(file))
-    more = ResultsFile("replays", tmp_path, "second")
+    (tmp_path / "sweeps.json").write_text(json.dumps(file))
+    more = ResultsFile("sweeps", tmp_path, "second")
     assert not more.is_current
     assert more.measure_parts(["b", "c"], lambda name: 2) == {"a": 1, "b": 2, "c": 2}
-    file = read(tmp_path / "replays.json")
+    file = read(tmp_path / "sweeps.json")
     assert ([stamp["command"] for stamp in file["measured"]], file["note"]) == (["first", "second"], "Beside other work.")
-    ResultsFile("replays", tmp_path, "third").measure_parts(["a", "b", "c"], lambda name: 3)
-    file = read(tmp_path / "replays.json")
+    ResultsFile("sweeps", tmp_path, "third").measure_parts(["a", "b", "c"], lambda name: 3)
+    file = read(tmp_path / "sweeps.json")
     assert ([stamp["command"] for stamp in file["measured"]], file["note"]) == (["third"], "")
 
 
@@ -117,9 +117,9 @@ def test_a_part_is_kept_as_soon_as_it_is_there_beside_those_of_another_call(tmp_
     def measure(name):
         if name == "b":
             raise KeyboardInterrupt
-        ResultsFile("replays", tmp_path, "other").measure_parts(["other"], lambda name: 0)
+        ResultsFile("sweeps", tmp_path, "other").measure_parts(["other"], lambda name: 0)
         return 1
 
     with pytest.raises(KeyboardInterrupt):
-        ResultsFile("replays", tmp_path, "c").measure_parts(["a", "b"], measure)
-    assert read(tmp_path / "replays.json")["results"] == {"other": 0, "a": 1}
+        ResultsFile("sweeps", tmp_path, "c").measure_parts(["a", "b"], measure)
+    assert read(tmp_path / "sweeps.json")["results"] == {"other": 0, "a": 1}

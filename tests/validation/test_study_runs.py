@@ -34,7 +34,7 @@ def test_each_process_has_one_thread_and_the_order_is_kept():
 
 @pytest.mark.usefixtures("environment")
 def test_runs_that_were_made_side_by_side_are_found(tmp_path, monkeypatch):
-    p = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)
+    p = mvsim.Parameters(k=3, m=2, N=12, P=9, d=40)
     followed_side_by_side("4.6", p, 2, tmp_path, follow=False)
     made = {path.name: path.read_bytes() for path in tmp_path.glob("*.nc")}
     assert len(made) == 2
@@ -124,9 +124,9 @@ def test_runs_end_when_nothing_can_change_any_more(run_folder, monkeypatch):
     assert why_over(Run(erm.dataset, unsettled.provenance | {"integrator": {"name": "gd", "learning_rate": 1.0}}), end) == ""
 
 
-@pytest.mark.usefixtures("environment")
-def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path):
-    p = mvsim.Parameters(k=3, m=3, N=30, P=27, d=40)
+def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.ended.on_all_cores", lambda work, items: [work(item) for item in items])
+    p = mvsim.Parameters(k=3, m=2, N=12, P=9, d=40)
     jobs = [Job(tmp_path, p, "erm", seed, 3e3, {}) for seed in (0, 1)]
     both = ended(jobs)
     for job, one in zip(jobs, both, strict=True):
@@ -140,12 +140,12 @@ def test_outcomes_are_counted_over_runs_with_why_they_ended(tmp_path):
 @pytest.mark.parametrize("options", [{}, {"integrator": "gd", "eta": 1.0}], ids=["flow", "gd"])
 @pytest.mark.usefixtures("environment")
 def test_a_run_that_was_interrupted_beyond_the_first_times_goes_on(tmp_path, monkeypatch, options):
-    p, last = mvsim.Parameters(k=3, m=3, N=30, P=27, d=400), 2e4
+    p, last = mvsim.Parameters(k=3, m=3, N=12, P=9, d=400), 4e3
     job = Job(tmp_path, p, "erm", 0, last, options)
     path = tmp_path / run_name(p, "erm", 0, options)
     monkeypatch.setattr("mvsim.runs.simulation.session.DISPLAY_SECONDS", 0.0)  # the display is told of every step
     with pytest.raises(mvsim.Interrupted):
-        mvsim.simulate(p, "erm", 0, out=path, t_end=last, progress=StopAfter(lambda step: step == 40 if not options else step == 3000), **options)
+        mvsim.simulate(p, "erm", 0, out=path, t_end=last, progress=StopAfter(lambda step: step == 40 if not options else step == 600), **options)
     assert last / STAGE**STAGES < float(mvsim.open_run(path).dataset["final_time"]) < last
     assert followed(job) in ("views stay", "all learned", "last time")
     assert mvsim.open_run(path).status == "finished"

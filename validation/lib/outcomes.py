@@ -18,13 +18,6 @@ SCALE = 1.14e5
 times what it takes Midpoint Mixup to learn both views at k = 4, r0 = 0.15."""
 
 
-def unfinished(results: dict[str, Any]) -> list[str]:
-    """Return which runs of a study are missing or have not settled, for results with ``seeds`` and ``runs`` by seed in each part."""
-    missing = [f"{name}: {row['seeds'] - len(row['runs'])} runs have stalled" for name, row in results.items() if len(row["runs"]) < row["seeds"]]
-    runs = [(f"{name}, seed {seed}", run) for name, row in results.items() for seed, run in row["runs"].items()]
-    return missing + [f"{name}: has not settled" for name, run in runs if not run["settled"]]
-
-
 def last_time(parameters: Parameters) -> float:
     """Return the time at which runs end at the latest, to one digit."""
     return float(f"{SCALE * parameters.r0 ** (2.0 - parameters.alpha):.0e}")

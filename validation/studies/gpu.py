@@ -13,7 +13,7 @@ torch       the same loss by PyTorch on the same GPU, eager and compiled, where 
 
 The study fails if results or the ends of trajectories differ, bits do not repeat, memory is predicted
 wrongly. Targets of speed that are missed are reported as missed.
-From the gradients follows the size N^2 k from which on a GPU is faster: the constant GPU_PAYS_FROM of mvsim/multi_view/kernels/registry.py.
+From the gradients follows the size N^2 k from which on a GPU is faster.
 """
 
 from __future__ import annotations

@@ -145,16 +145,16 @@ class Dataset(ABC):
 def check_labels(labels: ArrayLike, k: int, N: int | None = None) -> np.ndarray:
     """Return labels 0 .. k - 1 of N points (of any number, without N) as a new (N,) int64 array, or raise `UsageError`."""
     try:
-        given = np.asarray(labels)
+        array = np.asarray(labels)
     except ValueError:  # nested lists of unequal lengths
         raise UsageError(f"labels: must be a list of integers 0 .. {k - 1}") from None
-    if given.ndim != 1 or len(given) == 0 or N not in (None, len(given)):
-        raise UsageError(f"labels has shape {given.shape}: must be ({'N' if N is None else N},), one label for each point, N >= 1")
-    if given.dtype.kind not in "iu":
-        raise UsageError(f"labels has dtype {shortened(str(given.dtype))}: must be integers 0 .. {k - 1}")
-    if given.min() < 0 or given.max() >= k:
-        raise UsageError(f"labels range from {given.min()} to {given.max()}: must lie in 0 .. {k - 1}")
-    return given.astype(np.int64)
+    if array.ndim != 1 or len(array) == 0 or N not in (None, len(array)):
+        raise UsageError(f"labels has shape {array.shape}: must be ({'N' if N is None else N},), one label for each point, N >= 1")
+    if array.dtype.kind not in "iu":
+        raise UsageError(f"labels has dtype {shortened(str(array.dtype))}: must be integers 0 .. {k - 1}")
+    if array.min() < 0 or array.max() >= k:
+        raise UsageError(f"labels range from {array.min()} to {array.max()}: must lie in 0 .. {k - 1}")
+    return array.astype(np.int64)
 
 
 def _check_view(view: int, V: int) -> None:

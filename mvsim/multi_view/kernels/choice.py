@@ -39,7 +39,7 @@ def usable_backend(backend: str) -> str:
 
 def entry_for_draws(parameters: Parameters, backend: str) -> KernelEntry:
     """Return the kernel that serves what is drawn with these parameters."""
-    return next(entry for entry in KERNELS if _may_take(entry, backend, parameters) and entry.takes.draws(parameters))
+    return next(entry for entry in KERNELS if _may_take(entry, backend) and entry.takes.draws(parameters))
 
 
 def memory_of(parameters: Parameters, backend: str) -> KernelMemory:
@@ -54,16 +54,16 @@ def check_device_memory(parameters: Parameters, mixes: bool, backend: str) -> No
         check_fits(parameters, lambda p: bytes_on_device(p, mixes, kernel), " on the GPU", free_bytes_of_gpu)
 
 
-def _may_take(entry: KernelEntry, backend: str, parameters: Parameters) -> bool:
-    return entry.pays(parameters) if backend == "auto" else backend == entry.backend
+def _may_take(entry: KernelEntry, backend: str) -> bool:
+    return entry.automatic if backend == "auto" else backend == entry.backend
 
 
 def make_kernel(parameters: Parameters, data: Dataset, backend: str, threads: int | None, activation: Activation | None = None) -> Kernel:
-    """Make the first kernel of a backend, or of all that pay for ``auto``, that serves the data.
+    """Make the first kernel of a backend, or of all that are automatic for ``auto``, that serves the data.
 
     The activation is that of the model unless one is given. A backend or a number of threads that cannot be used here raises `UsageError`.
     """
     usable = usable_backend(backend)
-    entry = next(entry for entry in KERNELS if _may_take(entry, usable, data.sized(parameters)) and entry.takes.data(data))
+    entry = next(entry for entry in KERNELS if _may_take(entry, usable) and entry.takes.data(data))
     kernel: Kernel = entry.load()(parameters, data, check_threads(threads), activation or activation_of(parameters))
     return kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 from mvsim.multi_view import memory
 from mvsim.multi_view.data import Dataset, SharedNoiseDataset
-from mvsim.multi_view.kernels.array.device import free_bytes_of_gpu, gpu, gpu_is_there
+from mvsim.multi_view.kernels.array.device import gpu
 from mvsim.multi_view.kernels.base import Kernel
 from mvsim.multi_view.parameters import Parameters
 
@@ -35,7 +34,7 @@ class KernelEntry:
     path: str  # Where its class is, as ``module:name``, in `mvsim.multi_view.kernels`
     takes: PointKind  # Which points it takes
     memory: memory.KernelMemory  # How much memory it takes
-    pays: Callable[[Parameters], bool] = lambda parameters: True  # Whether ``auto`` may take it for these parameters: whether that is the fastest way
+    automatic: bool = True  # Whether ``auto`` may take it
 
     @property
     def compiled(self) -> bool:
@@ -62,32 +61,17 @@ class KernelEntry:
 ORACLE = KernelEntry("numpy", "oracle:OracleKernel", ANY, memory.ORACLE)
 """The readable kernel. The others are tested against it, and ``auto`` is this one where nothing can be compiled."""
 
-GPU_PAYS_FROM = math.inf
-"""N^2 k, the size of a gradient of all pairs, from which on ``auto`` takes a GPU; infinite until it is measured (study ``gpu``)."""
-
-
-def _never(parameters: Parameters) -> bool:
-    return False
-
-
-def _gpu_pays(p: Parameters) -> bool:
-    """Whether it is large enough for a GPU, there is one, and a run of any loss fits into what is free on it."""
-    if p.N**2 * p.k < GPU_PAYS_FROM or not gpu_is_there():
-        return False
-    return memory.bytes_on_device(p, True, memory.GPU) <= free_bytes_of_gpu()
-
-
 KERNELS = (
-    KernelEntry("cupy", "array.array_kernel:GpuKernel", SHARED_NOISE, memory.GPU, _gpu_pays),
-    KernelEntry("cupy", "array.array_kernel:GpuPatchesKernel", ANY, memory.GPU_PATCHES, _never),
-    KernelEntry("array", "array.array_kernel:ArrayKernel", SHARED_NOISE, memory.ARRAY, _never),
-    KernelEntry("array", "array.array_kernel:ArrayPatchesKernel", ANY, memory.ARRAY_PATCHES, _never),
+    KernelEntry("cupy", "array.array_kernel:GpuKernel", SHARED_NOISE, memory.GPU, automatic=False),
+    KernelEntry("cupy", "array.array_kernel:GpuPatchesKernel", ANY, memory.GPU_PATCHES, automatic=False),
+    KernelEntry("array", "array.array_kernel:ArrayKernel", SHARED_NOISE, memory.ARRAY, automatic=False),
+    KernelEntry("array", "array.array_kernel:ArrayPatchesKernel", ANY, memory.ARRAY_PATCHES, automatic=False),
     KernelEntry("numba", "shared_noise.shared_noise_kernel:SharedNoiseKernel", SHARED_NOISE, memory.SHARED_NOISE),
     KernelEntry("auto", "one_patch.one_patch_kernel:OnePatchKernel", ONE_PATCH, memory.ONE_PATCH),
     KernelEntry("numba", "any_patches.any_patches_kernel:AnyPatchesKernel", ANY, memory.ANY_PATCHES),
     ORACLE,
 )
-"""All kernels, the fastest first: the first one of a backend that serves the data is taken, and for ``auto`` of all that pay."""
+"""All kernels, the fastest first: the first one of a backend that serves the data is taken, and for ``auto`` of all that are automatic."""
 
 BACKENDS = ("auto", *sorted({entry.backend for entry in KERNELS} - {"auto"}, reverse=True))
 """What users may ask for."""

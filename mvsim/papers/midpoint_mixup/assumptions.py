@@ -106,11 +106,11 @@ def departures(evidence: Evidence) -> list[Deviation]:
 
 def premises_of_the_proofs(evidence: Evidence) -> Verdict:
     """Report which of `premises` hold."""
-    found = premises(evidence)
-    holding = [premise.deviation.name for premise in found if premise.holds]
-    others = "; ".join(premise.deviation.statement for premise in found if not premise.holds) or "nothing"
+    results = premises(evidence)
+    holding = [premise.deviation.name for premise in results if premise.holds]
+    others = "; ".join(premise.deviation.statement for premise in results if not premise.holds) or "nothing"
     statement = (
-        f"fraction of {len(found)} premises of the proofs, beyond Assumption 4.3, that hold in the run; {SMALL:g} stands for << 1, a convention"
+        f"fraction of {len(results)} premises of the proofs, beyond Assumption 4.3, that hold in the run; {SMALL:g} stands for << 1, a convention"
     )
     detail = f"hold: {', '.join(holding) or 'none'}; otherwise: {others}"
-    return replace(constant("Premises", statement, len(holding) / len(found), detail=detail), gathered="median")
+    return replace(constant("Premises", statement, len(holding) / len(results), detail=detail), gathered="median")

@@ -64,9 +64,9 @@ def _followed(
         p, folder = setting
         q, verdicts = change(p), list[Verdict]()
         data = _relabelled(q, seed) if relabelled else None
-        given = options if data is None else {**options, "data": data}
+        run_options = options if data is None else {**options, "data": data}
         for decade in range(DECADES[0], DECADES[1] + 1):
-            run = kept_run(folder, q, method, seed, until=10.0**decade, **given)
+            run = kept_run(folder, q, method, seed, until=10.0**decade, **run_options)
             verdicts = _about_theorem(judge(run, theorem, data, everything=False).verdicts)
             if any(verdict.status == "fails" for verdict in verdicts) or int(run.dataset["final_step"]) > MOST_STEPS:
                 break

@@ -27,7 +27,7 @@ from mvsim.papers.midpoint_mixup.run_checks.origin import origin
 from mvsim.papers.midpoint_mixup.run_checks.records import records
 from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
 from mvsim.papers.midpoint_mixup.section_3.sample import check_two_views
-from mvsim.papers.midpoint_mixup.theorems.definition import Learned, classes_told, definition_4_5, learned_features
+from mvsim.papers.midpoint_mixup.theorems.definition import Learned, classes_text, definition_4_5, learned_features
 from mvsim.papers.midpoint_mixup.theorems.permanence import not_for_long, permanence, stays_until
 from mvsim.papers.midpoint_mixup.theorems.theorems import THEOREMS
 from mvsim.runs.run import Run
@@ -157,15 +157,15 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[V
     """Return the parts of a theorem and what is predicted of them; a part that holds, and may not for long, says so itself."""
     soon = not_for_long(evidence, predicted)
     if soon:
-        undone = [v for v in parts if v.status == "holds" and v.part == "features"]
-        parts = [replace(v, detail=f"{v.detail}{SOON}{soon}", brief=v.detail, soon=soon) if v in undone else v for v in parts]
+        vulnerable = [v for v in parts if v.status == "holds" and v.part == "features"]
+        parts = [replace(v, detail=f"{v.detail}{SOON}{soon}", brief=v.detail, soon=soon) if v in vulnerable else v for v in parts]
     return [*parts, *predicted]
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:
     about = ", ".join(f"{number} is about {theorem.method}" for number, theorem in THEOREMS.items())
     statement = f"training accuracy is 1 and features are learned from some t on, by a theorem about method {run.method}"
-    detail = f"no theorem is about method {run.method} ({about}); at the end training accuracy {learned.accuracy:.4g}, {classes_told(learned)}"
+    detail = f"no theorem is about method {run.method} ({about}); at the end training accuracy {learned.accuracy:.4g}, {classes_text(learned)}"
     return replace(not_applicable(f"Theorems {' and '.join(THEOREMS)}", statement, detail), kind="theorem")
 
 

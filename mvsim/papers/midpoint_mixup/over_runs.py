@@ -105,7 +105,7 @@ def section_over_seeds(theorem: str, k: int, judgements: Sequence[Judgement], st
 
 def over_k(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: Mapping[int, int] | None = None) -> list[Verdict]:
     """Report how a theorem goes with k, and along which r0(k): a trend on which r0 does not fall is not one that the theorems speak of."""
-    return over_sizes(name, judgements, lost, describe_path({k: mine[0].run.parameters for k, mine in judgements.items() if mine}))
+    return over_sizes(name, judgements, lost, describe_path({k: own[0].run.parameters for k, own in judgements.items() if own}))
 
 
 def judge_runs(

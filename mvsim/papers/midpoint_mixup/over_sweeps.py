@@ -23,15 +23,15 @@ from mvsim.sweeps.values import canonical_text
 def judge_sweep(runs: SweepRuns, begin: Callable[[Run, int, int], None] | None = None) -> Iterator[Section]:
     """Judge all runs of a sweep that are done and have a theorem."""
     number_of = {theorem.method: number for number, theorem in THEOREMS.items()}
-    asked = cells_to_judge(runs)
-    to_judge = sum(standing.state == "done" for _, standing in asked)
+    selected = cells_to_judge(runs)
+    to_judge = sum(standing.state == "done" for _, standing in selected)
     if not to_judge:
         about = ", ".join(f"{number} about {method}" for method, number in number_of.items())
         raise UsageError(f"{runs.folder.path}: no run is done that has a theorem ({about}, networks with two views); make runs with `mvsim sweep`")
     judged = 0
     paths: dict[tuple[str, str], list[_AtK]] = {}
     beside_k = {name for axis in runs.study.axes if "k" in axis.names for name in axis.names}
-    for group in _groups(asked, {"seed"}).values():
+    for group in _groups(selected, {"seed"}).values():
         cell = group[0][0]
         number, k = number_of[cell.method], cell.parameters.k
         judgements = []

@@ -15,10 +15,10 @@ _OTHERS = ("method", "seed", "status")
 
 def plain_attributes(provenance: dict[str, Any]) -> dict[str, Plain]:
     """Return numbers and text; a law as JSON text, and an integer that no machine integer holds as a float, or as text if it is a seed."""
-    found = {str(name): _plain(value) for name, value in provenance["parameters"].items()}
-    found |= {name: _plain(provenance[name]) for name in _OTHERS}
+    attributes = {str(name): _plain(value) for name, value in provenance["parameters"].items()}
+    attributes |= {name: _plain(provenance[name]) for name in _OTHERS}
     seed = provenance["seed"]
-    return found | {"integrator": str(provenance["integrator"].get("name")), "seed": seed if _fits(seed) else str(seed)}
+    return attributes | {"integrator": str(provenance["integrator"].get("name")), "seed": seed if _fits(seed) else str(seed)}
 
 
 def _plain(value: Any) -> Plain:

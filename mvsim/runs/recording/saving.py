@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim.flow import Integrator, State
+from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.runs.recording.coordinates import with_coordinates
-from mvsim.runs.recording.entries import EscapeLog
+from mvsim.runs.recording.entries import EscapeLog, escape_errors
 from mvsim.runs.recording.recorder import Recorder
 from mvsim.runs.recording.variables import VARIABLES, When, variables_of
 
@@ -35,6 +36,11 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
         name: (variable.dims, np.asarray(values[name], dtype=variable.dtype), {"long_name": variable.meaning, "units": "dimensionless"})
         for name, variable in VARIABLES.items()
     }
+    clock_errors = integrator.clock_errors(resume)
+    if clock_errors is not None:
+        error = escape_errors(recorder.escapes.time, own_correlations(clock_errors))
+        meaning = "by how much escape_time may be wrong, as the integrator jumps; NaN if it has not escaped"
+        variables["escape_error"] = (VARIABLES["escape_time"].dims, error, {"long_name": meaning, "units": "dimensionless"})
     for name, packed in integrator.pack(resume.memory).items():
         variables[MEMORY + name] = (tuple(f"{MEMORY}{axis}_{size}" for axis, size in enumerate(packed.shape)), packed)
     return with_coordinates(xr.Dataset(variables))

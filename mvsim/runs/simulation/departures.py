@@ -9,9 +9,9 @@ OF_THE_NETWORK = frozenset({"d", "m", "rho", "alpha"})
 """Departures that are about the network and its start; all others of parameters are about their distribution of points."""
 
 
-def departures_of_problem(parameters: Parameters, given: bool) -> list[Deviation]:
+def departures_of_problem(parameters: Parameters, own_points: bool) -> list[Deviation]:
     """Return the departures of parameters and points."""
-    found = parameters.deviations()
-    if not given:
-        return found
-    return [given_points(parameters.described.assumption), *(one for one in found if one.name in OF_THE_NETWORK)]
+    deviations = parameters.deviations()
+    if not own_points:
+        return deviations
+    return [given_points(parameters.described.assumption), *(one for one in deviations if one.name in OF_THE_NETWORK)]

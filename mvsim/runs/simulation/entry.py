@@ -40,10 +40,10 @@ def show_options(function: Function) -> Function:
 
 def requested(parameters: Parameters, data: Dataset | None, progress: Progress, **options: Any) -> Request:
     """Return what is asked for, checked, if it fits in memory."""
-    asked = RunOptions(**options)
-    request = Request(parameters, asked, data, progress)
+    run_options = RunOptions(**options)
+    request = Request(parameters, run_options, data, progress)
     sized = parameters if data is None else data.sized(parameters)
-    check_memory(sized, asked.sums_all_pairs, usable_backend(asked.backend), asked.n_test, asked.integrator)
+    check_memory(sized, run_options.sums_all_pairs, usable_backend(run_options.backend), run_options.n_test, run_options.integrator)
     return request
 
 
@@ -126,11 +126,11 @@ def simulate(
     descent is by default `mvsim.runs.simulation.plan.LEARNING_RATE_PER_CLASS` times k.
     """
     request = requested(parameters, data, Silent() if progress is None else progress, method=method, seed=seed, **options)
-    asked = request.options
+    run_options = request.options
     with ExitStack() as stack:
         stack.enter_context(one_blas_thread())
-        if asked.out is not None:
-            stack.enter_context(lock_run(asked.out))
-            ensure_writable(asked.out, force=asked.force, resume=asked.resume)
-        saved = read_run(asked.out) if asked.out is not None and asked.resume and Path(asked.out).exists() else None
+        if run_options.out is not None:
+            stack.enter_context(lock_run(run_options.out))
+            ensure_writable(run_options.out, force=run_options.force, resume=run_options.resume)
+        saved = read_run(run_options.out) if run_options.out is not None and run_options.resume and Path(run_options.out).exists() else None
         return Session(request, saved).run()

@@ -119,5 +119,5 @@ def gradients(plan: Plan, c: np.ndarray, t_end: float | None, settled_factor: fl
 def first_escapes(plan: Plan, c: np.ndarray) -> tuple[float, float]:
     """Return when the first view of the first and of the last class escapes, as predicted at c, at least 1; 1 where none does."""
     times = Start(plan.objective, c, plan.recorder.threshold).predicted_entry_time.min(axis=(1, 2))
-    found = times[np.isfinite(times)]
-    return (max(1.0, float(found.min())), max(1.0, float(found.max()))) if len(found) else (1.0, 1.0)
+    finite = times[np.isfinite(times)]
+    return (max(1.0, float(finite.min())), max(1.0, float(finite.max()))) if len(finite) else (1.0, 1.0)

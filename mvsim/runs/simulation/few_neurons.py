@@ -24,9 +24,9 @@ class FewNeurons(Groups):
         k, m, _, V = self._shape
         self.alike = scales.own_index.reshape(k, m, V).transpose(0, 2, 1).reshape(k * V, m)
 
-    def around(self, c: np.ndarray, wanted: np.ndarray, before: np.ndarray) -> np.ndarray | None:
+    def around(self, c: np.ndarray, required: np.ndarray, before: np.ndarray) -> np.ndarray | None:
         """Take the same number of neurons of every class: as many as the class that needs most."""
-        needed = self._objective.escaped(c, SOON) | self._holding(wanted)
+        needed = self._objective.escaped(c, SOON) | self._holding(required)
         count = needed.sum(axis=1).max()
         if count > WORTHWHILE * self._shape[1]:
             return None

@@ -21,14 +21,14 @@ _LONGEST_REST = 60
 def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what tells a run from others with the same parameters, method and seed, however it was written."""
     points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
-    asked = RunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
-    given = {name: getattr(asked, name) for name in sorted(asked.model_fields_set.difference(("method", "seed"), OF_THE_FILE))}
-    integrator = INTEGRATORS[asked.integrator]
-    if given.get(integrator.letter) is not None:
-        given[integrator.letter] = integrator.check_option(given[integrator.letter])
-    if given.get(integrator.letter) == integrator.usual:
-        given.pop(integrator.letter, None)
-    return {name: _plain(value) for name, value in given.items() if value != getattr(DEFAULTS, name)} | points
+    checked = RunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
+    explicit = {name: getattr(checked, name) for name in sorted(checked.model_fields_set.difference(("method", "seed"), OF_THE_FILE))}
+    integrator = INTEGRATORS[checked.integrator]
+    if explicit.get(integrator.letter) is not None:
+        explicit[integrator.letter] = integrator.check_option(explicit[integrator.letter])
+    if explicit.get(integrator.letter) == integrator.usual:
+        explicit.pop(integrator.letter, None)
+    return {name: _plain(value) for name, value in explicit.items() if value != getattr(DEFAULTS, name)} | points
 
 
 def run_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
@@ -46,11 +46,11 @@ def readable_name(parameters: Parameters, method: str, seed: int, options: Mappi
     p, network = parameters, NETWORK.name
     usual = Parameters(k=p.k, model=p.model).model_dump(mode="json")
     fields = {name: value for name, value in p.model_dump(mode="json").items() if value != usual[name]}
-    asked = {name: value for name, value in canonical_options(method, seed, options).items() if name not in FREE}
-    integrator = asked.pop("integrator", "")
-    rest = "".join(f"-{name}{value}" for name, value in (fields | asked).items())
+    canonical = {name: value for name, value in canonical_options(method, seed, options).items() if name not in FREE}
+    integrator = canonical.pop("integrator", "")
+    rest = "".join(f"-{name}{value}" for name, value in (fields | canonical).items())
     if len(rest) > _LONGEST_REST or not re.fullmatch(r"[\w.+-]*", rest, re.ASCII):
-        rest = f"-{hashlib.sha256(json.dumps([fields, asked], sort_keys=True).encode()).hexdigest()[:10]}"
+        rest = f"-{hashlib.sha256(json.dumps([fields, canonical], sort_keys=True).encode()).hexdigest()[:10]}"
     parts = ["mvsim", *([] if p.model == network else [p.model]), f"k{p.k}", method, *([integrator] if integrator else []), f"seed{seed}"]
     return f"{'-'.join(parts)}{rest}.nc"
 
@@ -60,24 +60,24 @@ def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: 
 
     The name of a file alone does not show it.
     """
-    asked, stepping = canonical_options(method, seed, options), provenance["integrator"]
+    canonical, stepping = canonical_options(method, seed, options), provenance["integrator"]
     chosen = INTEGRATORS.get(stepping["name"])
-    if chosen is None or chosen.name != asked.get("integrator", DEFAULTS.integrator):
+    if chosen is None or chosen.name != canonical.get("integrator", DEFAULTS.integrator):
         return "integrator"
     regularisation = {name: getattr(DEFAULTS, name) for name in ("weight_decay", "label_smoothing")}  # a file has those that are not 0
     kept = {**regularisation, **provenance["options"], chosen.letter: stepping.get(chosen.option)}
-    wanted = {name: asked.get(name, getattr(DEFAULTS, name)) for name in RunOptions.model_fields if name in kept and name not in FREE}
+    expected = {name: canonical.get(name, getattr(DEFAULTS, name)) for name in RunOptions.model_fields if name in kept and name not in FREE}
     pairs = {
         "parameters": (Parameters(**provenance["parameters"]), parameters),
         "method": (provenance["method"], method),
         "seed": (provenance["seed"], seed),
-        "data": (kept.get("data"), asked.get("data")),
-        **{name: (_written(kept[name]), _written(value)) for name, value in wanted.items() if value is not None},
+        "data": (kept.get("data"), canonical.get("data")),
+        **{name: (_written(kept[name]), _written(value)) for name, value in expected.items() if value is not None},
     }
-    for name, (held, sought) in pairs.items():
-        if held != sought:
+    for name, (saved, requested) in pairs.items():
+        if saved != requested:
             return name
-    end, until = stepping.get("t_end"), asked.get("t_end")
+    end, until = stepping.get("t_end"), canonical.get("t_end")
     return None if until is None or (end is not None and end >= until) else "t_end"
 
 

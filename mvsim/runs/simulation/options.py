@@ -19,7 +19,7 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_between, check_not_negative, check_positive, check_threads, plain
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
-from mvsim.losses import CrossEntropy, loss_name
+from mvsim.losses import LOSSES, CrossEntropy, loss_name
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS
 from mvsim.multi_view.kernels import BACKENDS
 from mvsim.multi_view.objectives import OBJECTIVES, check_name, check_options, options_of
@@ -70,7 +70,7 @@ class RunOptions(BaseModel):
     seed: Annotated[int, PlainValidator(check_seed)] = Field(0, description="Fixes data, initial weights and everything else that is drawn.")
     loss: Annotated[str, PlainValidator(loss_name)] = Field(
         CrossEntropy.name,
-        description="Loss of the outputs at one point, cross_entropy or squared_error; in Python also a mvsim.losses.PointwiseLoss of your own.",
+        description=f"Loss of the outputs at one point: {', '.join(LOSSES)}; in Python also a mvsim.losses.PointwiseLoss of your own.",
     )
     weight_decay: Annotated[float, _checked(check_not_negative)] = Field(
         0.0,
@@ -124,13 +124,13 @@ class RunOptions(BaseModel):
     )
     redraw: Annotated[Literal["once", "each step"], SkipValidation] = Field("once", description="mixup: when pairs are sampled.")
 
-    def __init__(self, **given: Any) -> None:
-        given = {name: plain(value) for name, value in given.items()}
-        method = check_name(given.get("method", type(self).model_fields["method"].default))
-        _check_names(given, type(self).model_fields)
-        check_options(method, {name: value for name, value in given.items() if name in OF_METHODS})
+    def __init__(self, **values: Any) -> None:
+        values = {name: plain(value) for name, value in values.items()}
+        method = check_name(values.get("method", type(self).model_fields["method"].default))
+        _check_names(values, type(self).model_fields)
+        check_options(method, {name: value for name, value in values.items() if name in OF_METHODS})
         try:
-            super().__init__(**given)
+            super().__init__(**values)
         except ValidationError as error:
             raise error.errors(include_url=False)[0]["ctx"]["error"] from None
 
@@ -166,10 +166,10 @@ class RunOptions(BaseModel):
         return OBJECTIVES[self.method].sums_all_pairs_with(self.objective_options)
 
 
-def _check_names(given: Mapping[str, Any], known: Collection[str]) -> None:
+def _check_names(options: Mapping[str, Any], known: Collection[str]) -> None:
     """Raise `UsageError` if one of the names is no option of a run."""
     synonyms = {integrator.option: integrator.letter for integrator in INTEGRATORS.values()}
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in known:
             close = [synonyms[name]] if name in synonyms else difflib.get_close_matches(name, known, n=1)
             advice = f"did you mean {close[0]}?" if close else f"the options are {', '.join(sorted(known))}"

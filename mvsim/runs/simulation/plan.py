@@ -52,7 +52,7 @@ def plan_of(request: Request, saved: Any) -> Plan:
     _check_signal_strength(objective, request.data)
     integrator = _integrator(request, objective, saved)
     options = request.options
-    problem = departures_of_problem(request.parameters, given=request.data is not None)
+    problem = departures_of_problem(request.parameters, own_points=request.data is not None)
     regime = problem + objective.deviations() + [Deviation(*each) for each in integrator.deviations()]
     provenance = _provenance(request, objective, integrator, regime)
     if saved:
@@ -70,12 +70,12 @@ def _objective(request: Request) -> Objective:
     return OBJECTIVES[options.method](request.parameters, data, options.backend, options.threads, loss=options.loss, **options.objective_options)
 
 
-def _check_signal_strength(objective: Objective, given: Dataset | None) -> None:
+def _check_signal_strength(objective: Objective, own_points: Dataset | None) -> None:
     """Raise `UsageError` if S_{y,l} is no double: a run records it."""
     p = objective.parameters
     if np.isfinite(signal_strength(p, objective.data)).all():
         return
-    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if given is None else 'data'}"
+    wrong = f"alpha={p.alpha:g}, {f'delta2={p.delta2:g}' if own_points is None else 'data'}"
     raise UsageError(f"{wrong}: beta^alpha, summed for the signal strength, is beyond double precision; take a smaller alpha or smaller coefficients")
 
 
@@ -86,8 +86,8 @@ def _integrator(request: Request, objective: Objective, saved: Any) -> Integrato
     saved_option = before.get(chosen.option) if before.get("name") == chosen.name else None
     affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
     field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)
-    given = request.options.integrator_option
-    return chosen(field, saved_option if given is None else given)
+    option = request.options.integrator_option
+    return chosen(field, saved_option if option is None else option)
 
 
 def _provenance(request: Request, objective: Objective, integrator: Integrator, regime: list[Deviation]) -> dict[str, Any]:

@@ -223,9 +223,9 @@ def _descent(recorder: Recorder, integrator: Integrator) -> list[str]:
         steps = number(_two_digits(max(1.0, recorder.times[-1] / largest)))
         return [f"Plain gradient descent would need {needed} to follow this to {100.0 * FAITHFUL:g} %: {steps} of them or more."]
     times = number(_two_digits(taken / largest))
-    these = "" if taken <= eta else f"; these are {'a little larger' if times == '1' else f'{times} times as large'}"
+    comparison = "" if taken <= eta else f"; these are {'a little larger' if times == '1' else f'{times} times as large'}"
     elsewhere = "It may have jumped over states where the limit is far smaller: a run with integrator flow names that"
-    return [f"At the states that this run recorded, {needed} follow the gradient flow to {100.0 * FAITHFUL:g} %{these}. {elsewhere}."]
+    return [f"At the states that this run recorded, {needed} follow the gradient flow to {100.0 * FAITHFUL:g} %{comparison}. {elsewhere}."]
 
 
 def _two_digits(value: float, rounding: str = ROUND_HALF_EVEN) -> float:

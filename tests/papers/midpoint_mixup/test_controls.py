@@ -9,10 +9,9 @@ import pytest
 import mvsim
 from mvsim.judging.controls import control_verdict
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup import controls, judge_run, paper
+from mvsim.papers.midpoint_mixup import controls, paper
 from mvsim.papers.midpoint_mixup.controls import CONTROLS, KeptRuns
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
-from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
 
 SMALL = mvsim.Parameters(k=3, N=40, d=400)
 SMALLER = {"alpha = 1": mvsim.Parameters(k=2, N=20, d=400)}
@@ -22,6 +21,9 @@ QUICK = [
 ]
 """The others are followed for long; `python validation/run.py theorems` has them."""
 
+LONG = ("a wait for an escape shortened", "lambda = 1, which is ERM")
+"""Of those that are quick, the slowest."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -29,7 +31,10 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("controls")
 
 
-@pytest.mark.parametrize("control", QUICK, ids=lambda c: f"{c.name}: {c.check}")
+@pytest.mark.parametrize(
+    "control",
+    [pytest.param(c, marks=pytest.mark.slow if c.name in LONG else (), id=f"{c.name}: {c.check}") for c in QUICK],
+)
 def test_controls_turn(control, folder):
     verdicts = control.judge(KeptRuns(SMALLER.get(control.name, SMALL), folder), 0)
     outcome = control_verdict(control, control.check, verdicts)
@@ -114,11 +119,6 @@ def test_a_control_whose_run_stops_has_not_turned_and_the_others_go_on(tmp_path,
     first, second = (section.verdicts[0] for section in paper.run_controls(tmp_path, SMALL))
     assert (first.status, second.status) == ("fails", "holds")
     assert "its run could not be followed: nowhere" in first.detail
-
-
-def test_replays_of_controls_are_made():
-    """The tests of the command keep what replays say; were that to reach here, a control would be passed by what another run came to."""
-    assert judge_run.replayed is replayed
 
 
 def verdict_of(control, *verdicts):

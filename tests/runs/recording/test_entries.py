@@ -9,7 +9,7 @@ from scipy.integrate import quad
 import mvsim
 from mvsim.flow import State
 from mvsim.multi_view.parameters import Parameters
-from mvsim.runs.recording.entries import EscapeLog, count_predicted, escape_times_by_pace, predicted_escape_times
+from mvsim.runs.recording.entries import FLOOR, EscapeLog, count_predicted, escape_errors, escape_times_by_pace, predicted_escape_times
 
 RHO, B = 0.25, 2.5
 
@@ -126,3 +126,12 @@ def test_the_time_of_an_escape_is_interpolated_between_two_states():
     assert log.time[0, 0, 0] == pytest.approx(11.0)
     assert np.isnan(log.time[0, 0, 1])
     assert log.step.tolist() == [[[4, -1]]]
+
+
+def test_the_error_of_an_escape_holds_that_of_the_jumps_a_floor_and_that_of_views_before():
+    time = np.array([[[np.nan, 100.0], [50.0, 200.0]], [[np.nan, np.nan], [np.nan, 10.0]]])
+    jumps = np.array([[[9.0, 2.0], [1.0, 4.0]], [[9.0, 9.0], [9.0, 0.5]]])
+    own = jumps + FLOOR * time
+    expected = own.copy()
+    expected[0, :, 1] += own[0, 1, 0]  # view 0 of class 0 has escaped before, with neuron 1
+    np.testing.assert_allclose(escape_errors(time, jumps), expected)

@@ -58,24 +58,15 @@ def gpu() -> Device:
     if runtime is None:
         raise UsageError("backend='cupy': CuPy is incomplete; install it anew, or give backend=auto")
     try:
-        found, why = runtime.getDeviceCount(), "no GPU was found"
+        count, why = runtime.getDeviceCount(), "no GPU was found"
     except runtime.CUDARuntimeError as error:
-        found, why = 0, f"no GPU was found ({' '.join(str(error).split())})"
-    if not found:
+        count, why = 0, f"no GPU was found ({' '.join(str(error).split())})"
+    if not count:
         raise UsageError(f"backend='cupy': {why}; give backend=auto")
     import array_api_compat.cupy as xp
 
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     return Device(f"CuPy on {name}", xp, None, cupy.asnumpy, TILE_BYTES_OF_GPU)
-
-
-def gpu_is_there() -> bool:
-    """Return whether there is a GPU that CuPy can take."""
-    try:
-        gpu()
-    except UsageError:
-        return False
-    return True
 
 
 def free_bytes_of_gpu() -> int:

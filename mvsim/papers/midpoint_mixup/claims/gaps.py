@@ -157,9 +157,9 @@ def lagging_gradient(evidence: Evidence) -> Verdict:
     p = evidence.parameters
     constants, times, without = [], [], 0
     for snapshot in evidence.open_snapshots:
-        own, active, here = own_correlations(snapshot.c), active_neurons(snapshot.c, evidence.threshold), gaps(evidence, snapshot)
-        for y in np.flatnonzero(here.Delta >= evidence.log_k):
-            pull, lead = -own_correlations(evidence.gradient(snapshot))[y], here.lead[y]
+        own, active, state_gaps = own_correlations(snapshot.c), active_neurons(snapshot.c, evidence.threshold), gaps(evidence, snapshot)
+        for y in np.flatnonzero(state_gaps.Delta >= evidence.log_k):
+            pull, lead = -own_correlations(evidence.gradient(snapshot))[y], state_gaps.lead[y]
             r2 = own[y, :, 1 - lead].argmax()
             c = own[y, r2, 1 - lead]
             if c <= 0.0 or not (pull[active[y, :, lead], lead] >= 0.0).any():
@@ -220,12 +220,12 @@ def _expectation(evidence: Evidence, name: str, statement: str, centred: Callabl
     """Decide the sign of the mean of A_1 times ``centred`` (N, C_P) -> (N, n) coefficients, over the pairs of classes that Claim B.22 is about."""
     means, gap_only, left, loudest, loud = list[Mean](), 0, 0, 0.0, 0
     for snapshot in evidence.open_snapshots:
-        here = gaps(evidence, snapshot)
-        supposed = here.supposed(evidence.log_k)
+        state_gaps = gaps(evidence, snapshot)
+        supposed = state_gaps.supposed(evidence.log_k)
         classes = np.flatnonzero(supposed.any(axis=1))
-        gap_only += int((here.Delta >= evidence.log_k).sum()) - len(classes)
+        gap_only += int((state_gaps.Delta >= evidence.log_k).sum()) - len(classes)
         left += max(len(classes) - MOST_CLASSES, 0)
-        coefficients = centred(leading_coefficients(evidence, here.lead))
+        coefficients = centred(leading_coefficients(evidence, state_gaps.lead))
         for y in classes[:MOST_CLASSES]:
             z, beta = _class_pairs(evidence, snapshot, int(y), coefficients)
             products = (z.balance[:, None] * beta).reshape(evidence.class_sizes[y], evidence.data.N, -1)

@@ -85,8 +85,8 @@ def training_accuracy(evidence: Evidence) -> Verdict:
             states += 1
     right, last = accuracy == 1.0, float(accuracy[-1])
     growth = growth_to_settle(FACTOR, is_learned(evidence.run.dataset["feature_learned"].to_numpy()[-1]))
-    found = training_status(lasting_times(evidence.run), accuracy, growth)
-    status: Status = "contradicted" if found == "fails" else found
+    outcome = training_status(lasting_times(evidence.run), accuracy, growth)
+    status: Status = "contradicted" if outcome == "fails" else outcome
     from_when = int(np.flatnonzero(~right)[-1]) + 1 if not right.all() else 0
     lost = int((right[:-1] & ~right[1:]).sum())
     detail = f"1 from t = {times[from_when]:.4g} to {times[-1]:.4g}" if right[-1] else f"{last:.4g} at t = {times[-1]:.4g}"

@@ -89,7 +89,7 @@ class Evidence:
         saved = self.run.provenance["integrator"]
         integrator = INTEGRATORS.get(saved["name"])
         departures = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
-        problem = departures_of_problem(self.parameters, given="data" in self.run.provenance["options"])
+        problem = departures_of_problem(self.parameters, own_points="data" in self.run.provenance["options"])
         return problem + self.objective.deviations() + [Deviation(*each) for each in departures]
 
     @property

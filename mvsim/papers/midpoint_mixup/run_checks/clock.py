@@ -71,7 +71,7 @@ def growth_between(evidence: Evidence) -> Verdict:
     name = "Gradient flow (growth between saved states)"
     statement = "recorded time between two saved states over that of the growth of dormant correlations, or its inverse: the largest factor"
     snapshots = evidence.snapshots
-    factors = [(clock_factor(evidence, here, then), then.time) for here, then in pairwise(snapshots)]
+    factors = [(clock_factor(evidence, start, end), end.time) for start, end in pairwise(snapshots)]
     known = [(factor, time) for factor, time in factors if factor is not None]
     if not known:
         return not_applicable(name, statement, f"no dormant correlation grows enough between two of {len(snapshots)} saved states")
@@ -81,23 +81,23 @@ def growth_between(evidence: Evidence) -> Verdict:
     return at_most(name, statement, worst, LATER_CLOCK, detail, min(beyond) if beyond else None)
 
 
-def clock_factor(evidence: Evidence, here: Snapshot, then: Snapshot) -> float | None:
+def clock_factor(evidence: Evidence, start: Snapshot, end: Snapshot) -> float | None:
     """Return the factor of `growth_between` for one stretch, 1 or more; None if no correlation tells it."""
     power, dormant = evidence.parameters.alpha - 2.0, 0.5 * evidence.objective.escapes_at
-    before, after = own_correlations(here.c), own_correlations(then.c)
-    speeds = [-own_correlations(evidence.gradient(snapshot)) for snapshot in (here, then)]
+    before, after = own_correlations(start.c), own_correlations(end.c)
+    speeds = [-own_correlations(evidence.gradient(snapshot)) for snapshot in (start, end)]
     growing = (before > 0.0) & (after > before) & (after < dormant) & (speeds[0] > 0.0) & (speeds[1] > 0.0)
-    between = int(((evidence.entry_time > here.time) & (evidence.entry_time <= then.time)).sum())
-    if not growing.any() or not power > 0.0 or then.time > FARTHEST * here.time > 0.0 or between > FEW:
+    between = int(((evidence.entry_time > start.time) & (evidence.entry_time <= end.time)).sum())
+    if not growing.any() or not power > 0.0 or end.time > FARTHEST * start.time > 0.0 or between > FEW:
         return None
     c, C = before[growing], after[growing]
     over = -np.expm1(-power * np.log(C / c)) / power
     rates = np.stack([speeds[0][growing] / c, speeds[1][growing] / C * (c / C) ** power])
-    told = (over * power >= GROWN) & (rates.max(axis=0) <= STEADY * rates.min(axis=0))
-    if not told.any():
+    usable = (over * power >= GROWN) & (rates.max(axis=0) <= STEADY * rates.min(axis=0))
+    if not usable.any():
         return None
     with np.errstate(divide="ignore"):
-        times = (then.time - here.time) * rates[:, told] / over[told]
+        times = (end.time - start.time) * rates[:, usable] / over[usable]
         return float(np.maximum(np.maximum(times.min(axis=0), 1.0 / times.max(axis=0)), 1.0).min())
 
 

@@ -136,14 +136,14 @@ class Met:
         """Return how far the waypoint is from the path."""
         if self.c is None or self.low is None or self.high is None:
             return Distance.astray()
-        there = self.waypoint
+        waypoint = self.waypoint
         # What was not recorded is as on the path.
-        y = path.coordinates(completed(self.c, there.own, there.whole))
+        y = path.coordinates(completed(self.c, waypoint.own, waypoint.whole))
         tolerance = np.maximum(path.tolerance(y), path.tolerance(path.coordinates(self.c)))
-        known = np.ones(y.shape, dtype=bool) if there.whole is not None else _is_own(self.c).ravel()
+        known = np.ones(y.shape, dtype=bool) if waypoint.whole is not None else _is_own(self.c).ravel()
         state = (_outside(y, self.low, self.high) / tolerance)[known].max(initial=0.0)
-        loss = float(_outside(there.log_loss, self.least, self.most)) if math.isfinite(there.log_loss) else 0.0
-        measured = apart(_outside(there.measured, self.lowest, self.highest), there.measured, len(self.c))
+        loss = float(_outside(waypoint.log_loss, self.least, self.most)) if math.isfinite(waypoint.log_loss) else 0.0
+        measured = apart(_outside(waypoint.measured, self.lowest, self.highest), waypoint.measured, len(self.c))
         return Distance(float(state), path.dormant_apart(y, self.low, self.high, self.c.ravel()), loss, *measured)
 
 

@@ -44,11 +44,11 @@ def start(evidence: Evidence) -> Verdict:
     first, dataset = evidence.snapshots[0], evidence.run.dataset
     c = initial_correlations(evidence.parameters, evidence.run.seed)
     again = Start(evidence.objective, c, evidence.threshold)
-    found = [(relative_difference(first.c, c), "correlations")]
+    differences = [(relative_difference(first.c, c), "correlations")]
     once = [(name, variable) for name, variable in variables_of(When.START).items() if name in dataset]
-    found += [(relative_difference(dataset[name].values, variable.measured(again)), name) for name, variable in once]
-    found.append((relative_difference(np.array([first.step, first.time]), np.zeros(2)), "snapshot_time"))
-    difference, name = max(found)
+    differences += [(relative_difference(dataset[name].values, variable.measured(again)), name) for name, variable in once]
+    differences.append((relative_difference(np.array([first.step, first.time]), np.zeros(2)), "snapshot_time"))
+    difference, name = max(differences)
     statement = "the first state is the draw of initial correlations with the parameters and the seed of the file: largest relative difference"
     return at_most("Records (start)", statement, difference, ROUND_OFF, f"with what is measured of it once; largest in {name}")
 

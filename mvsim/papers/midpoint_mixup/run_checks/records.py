@@ -55,7 +55,7 @@ def recomputed(evidence: Evidence) -> list[Verdict]:
     steps = run.dataset["step"].to_numpy()
     variables = {name: variable for name, variable in variables_of(When.RECORD).items() if name not in NOT_OF_THE_STATE}
     exact = {name for name, variable in variables.items() if set(variable.of) <= set(OF_CORRELATIONS)}
-    found, times = [], []
+    results, times = [], []
     for snapshot in evidence.snapshots:
         if not (steps == snapshot.step).any():
             continue
@@ -65,23 +65,23 @@ def recomputed(evidence: Evidence) -> list[Verdict]:
         size = {"view_gap": evidence.total_at(snapshot).max(axis=1)}  # a difference of these
         kept = {name: run.dataset[name].values[record] for name in variables}
         again = {name: variables[name].measured(observation) for name in kept}
-        found.append({name: relative_difference(kept[name], value, size.get(name)) for name, value in again.items()})
+        results.append({name: relative_difference(kept[name], value, size.get(name)) for name, value in again.items()})
         times.append(snapshot.time)
     return [
-        _worst("Records (correlations)", "functions of saved correlations", exact, found, times, len(steps), ROUND_OFF),
-        _worst("Records (recomputed)", "what takes points", variables.keys() - exact, found, times, len(steps), RECOMPUTED),
+        _worst("Records (correlations)", "functions of saved correlations", exact, results, times, len(steps), ROUND_OFF),
+        _worst("Records (recomputed)", "what takes points", variables.keys() - exact, results, times, len(steps), RECOMPUTED),
     ]
 
 
-def _worst(name: str, what: str, of: set[str], found: list[dict[str, float]], times: list[float], records: int, bound: float) -> Verdict:
+def _worst(name: str, what: str, of: set[str], results: list[dict[str, float]], times: list[float], records: int, bound: float) -> Verdict:
     """Return the largest difference at the records of saved states, and the first time at which one is beyond the bound."""
     statement = f"{what}, recorded of saved states, evaluated again: largest relative difference"
-    if not found:
+    if not results:
         return not_applicable(name, statement, "no saved state has a record", bound)
-    largest = [max((differences[one], one) for one in sorted(of & differences.keys())) for differences in found]
+    largest = [max((differences[one], one) for one in sorted(of & differences.keys())) for differences in results]
     difference, variable = max(largest)
     beyond = [time for (value, _), time in zip(largest, times, strict=True) if not value <= bound]
-    detail = f"{len(of)} variables at {len(found)} of {records} records, the others have no saved state; largest in {variable}"
+    detail = f"{len(of)} variables at {len(results)} of {records} records, the others have no saved state; largest in {variable}"
     return at_most(name, statement, difference, bound, detail, beyond[0] if beyond else None)
 
 
@@ -90,15 +90,15 @@ def consistent(evidence: Evidence) -> Verdict:
     own, dataset = evidence.own, evidence.run.dataset
     active = own >= evidence.threshold
     totals = np.where(active, own, 0.0).sum(axis=2)
-    found = [
+    differences = [
         (relative_difference(dataset["max_correlation"].values, own.max(axis=2)), "max_correlation"),
         (relative_difference(dataset["total_correlation"].values, totals), "total_correlation"),
         (relative_difference(dataset["active_neurons"].values, active.sum(axis=2)), "active_neurons"),
         (relative_difference(dataset["view_gap"].values, totals.max(axis=2) - totals.min(axis=2), totals.max(axis=2)), "view_gap"),
     ]
-    difference, name = max(found)
+    difference, name = max(differences)
     statement = "what follows from recorded own correlations, formed again at every record: largest relative difference"
-    return at_most("Records (consistent)", statement, difference, ROUND_OFF, f"{len(found)} variables at {len(own)} records; largest in {name}")
+    return at_most("Records (consistent)", statement, difference, ROUND_OFF, f"{len(differences)} variables at {len(own)} records; largest in {name}")
 
 
 def ordered(evidence: Evidence) -> Verdict:
@@ -115,9 +115,9 @@ def ordered(evidence: Evidence) -> Verdict:
     finished = run.status == "finished"
     if final_step < steps[-1] or final_time < times[-1] or ((final_step, final_time) != (steps[-1], times[-1]) and finished):
         wrong.append(f"an end at step {final_step}, t = {final_time:.4g}, beside a last record at step {steps[-1]}, t = {times[-1]:.4g}")
-    asked, step = (run.provenance["integrator"].get(name) for name in ("t_end", "learning_rate"))
-    if asked is not None and final_time > (asked + (step or 0.0)) * (1.0 + ROUND_OFF):  # the last step of gradient descent may go beyond
-        wrong.append(f"an end at t = {final_time:.4g}, beyond t_end = {asked:.4g}")
+    t_end, step = (run.provenance["integrator"].get(name) for name in ("t_end", "learning_rate"))
+    if t_end is not None and final_time > (t_end + (step or 0.0)) * (1.0 + ROUND_OFF):  # the last step of gradient descent may go beyond
+        wrong.append(f"an end at t = {final_time:.4g}, beyond t_end = {t_end:.4g}")
     if missing := _missing_records(evidence):
         wrong.append(f"no record at step {missing} or before, which a run has")
     saved = list(zip(dataset["snapshot_step"].to_numpy().tolist(), dataset["snapshot_time"].to_numpy().tolist(), strict=True))
@@ -139,7 +139,7 @@ def _missing_records(evidence: Evidence) -> int:
     steps = [*dataset["step"].to_numpy().tolist(), int(dataset["final_step"])]
     if following is None or "log_dissipation" not in dataset:
         return 0
-    return next((following(here) for here, then in pairwise(steps) if then > following(here)), 0)
+    return next((following(first) for first, second in pairwise(steps) if second > following(first)), 0)
 
 
 def _saved_states(evidence: Evidence) -> list[tuple[int, float]]:
@@ -160,8 +160,8 @@ def accuracy_bounds(evidence: Evidence) -> Verdict:
         1 - 2 gap_y <= a_y <= k (1 - gap_y),    a_y = 1 if the least margin of its points is positive,    a_y <= 1 - 1/n_y otherwise.
     """
     p, sizes = evidence.parameters, evidence.class_sizes
-    there = sizes > 0
-    n, gap, margin = sizes[there], evidence.softmax_gap[:, there], evidence.least_margin[:, there]
+    occupied = sizes > 0
+    n, gap, margin = sizes[occupied], evidence.softmax_gap[:, occupied], evidence.least_margin[:, occupied]
     low = np.where(margin > 0.0, 1.0, np.clip(1.0 - 2.0 * gap, 0.0, 1.0)) @ n / n.sum()
     high = np.minimum(np.clip(p.k * (1.0 - gap), 0.0, 1.0), np.where(margin <= 0.0, 1.0 - 1.0 / n, 1.0)) @ n / n.sum()
     beyond = np.maximum(low - evidence.training_accuracy, evidence.training_accuracy - high)

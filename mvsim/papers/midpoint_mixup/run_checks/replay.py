@@ -96,11 +96,11 @@ class FlowReplay(Replay):
         super().__init__(evidence, stretch)
         field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
         relative, start = min(CLOCK * rtol, WIDEST_CLOCK), stretch.snapshot
-        there = waypoints(evidence, stretch)
-        self._times = [waypoint.time for waypoint in there]
+        points = waypoints(evidence, stretch)
+        self._times = [waypoint.time for waypoint in points]
         self._windows = [max(relative * (time - start.time), ROUNDED * time) for time in self._times]
         self._path = Path(field, start.c, rtol, evidence.parameters.d)
-        self._waiting = [Met(waypoint, window) for waypoint, window in zip(there, self._windows, strict=True)]
+        self._waiting = [Met(waypoint, window) for waypoint, window in zip(points, self._windows, strict=True)]
         self._integrator = GradientFlow(field, max(FINER * rtol, LEAST_RTOL))
         self._descent, self._resumable = _Descent(evidence, start.c), State(start.step, start.time, start.c)
         self._measure = measure_of(evidence)
@@ -164,9 +164,9 @@ class DescentReplay(Replay):
     def go_on(self, points: int, budget: Budget | None = None) -> None:
         """See `Replay`."""
         while self.reached < points and (budget is None or budget.is_left or not self.reached):
-            there, distance = self._waiting[self.reached], Distance.astray()
+            waypoint, distance = self._waiting[self.reached], Distance.astray()
             try:
-                for visit in self._integrator.trajectory(self._state, there.time):
+                for visit in self._integrator.trajectory(self._state, waypoint.time):
                     self._state, self._taken = visit.state, self._taken + 1
                     self._descent.look(visit)
                     if budget is not None:
@@ -175,9 +175,9 @@ class DescentReplay(Replay):
                         break
                 else:
                     c = self._state.c
-                    state = float(np.abs(completed(c, there.own, there.whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
-                    differences = np.abs(self._measure(c) - there.measured)
-                    distance = Distance(state, 0.0, 0.0, *apart(differences, there.measured, len(c)))
+                    state = float(np.abs(completed(c, waypoint.own, waypoint.whole) - c).max() / max(float(np.abs(c).max()), 1e-300))
+                    differences = np.abs(self._measure(c) - waypoint.measured)
+                    distance = Distance(state, 0.0, 0.0, *apart(differences, waypoint.measured, len(c)))
             except DivergedError:
                 pass  # the point was not met
             self._distances.append(distance)

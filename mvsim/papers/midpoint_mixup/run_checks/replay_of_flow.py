@@ -20,14 +20,14 @@ LARGEST, PART, OF_MOST = 500.0, 0.9, 250.0
 
 An escape may come 10 rtol earlier or later, relative to its time. Under ERM a learned feature grows by dc / d ln t = 4.5 until a late second view
 escapes (k = 6, t = 10^10), and is off by 10 rtol 4.5 = 250 tolerances from then on. In the study paths nine of ten records differ by up to 161, in
-the study replays by 53; a last record of ERM whose time is wrong by a fifth differs by 900."""
+40 default runs (docs/concepts.md) by 53; a last record of ERM whose time is wrong by a fifth differs by 900."""
 
 LOSS = 20.0
 """Most difference of ln J at a record from the replay, in units of rtol, as `mvsim.flow.flow.IMBALANCE` allows it. A time that is wrong by a fifth
 makes 140."""
 
 OWN_SIZE = 10.0
-"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol; at most 0.54 in the study replays. Those
+"""Most difference of a dormant own correlation from the replay, relative to its own size, in units of rtol; at most 0.54 in 40 default runs. Those
 of a size below s = 0.3 / sqrt(d) are compared relative to s."""
 
 REPEATED = 1e-6

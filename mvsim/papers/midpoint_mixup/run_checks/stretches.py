@@ -28,15 +28,15 @@ def waypoints(evidence: Evidence, stretch: Stretch) -> list[Waypoint]:
     """Return the points of a stretch in order. Of a final state that has no record all follows from its correlations."""
     steps = evidence.run.dataset["step"].to_numpy()
     whole = {snapshot.step: snapshot.c for snapshot in evidence.snapshots}
-    found = []
+    points = []
     for i in stretch.records:
         measured = np.concatenate([evidence.learned_fractions[i].ravel(), evidence.training_accuracy[i : i + 1], evidence.least_margin[i]])
-        found.append(Waypoint(float(evidence.times[i]), float(evidence.log_loss[i]), measured, evidence.own[i], whole.get(int(steps[i]))))
+        points.append(Waypoint(float(evidence.times[i]), float(evidence.log_loss[i]), measured, evidence.own[i], whole.get(int(steps[i]))))
     if stretch.end is not None:
         c = stretch.end.c
         log_loss = float(logarithm(evidence.objective.loss(c)))
-        found.append(Waypoint(stretch.end.time, log_loss, measure_of(evidence)(c), own_correlations(c), c))
-    return found
+        points.append(Waypoint(stretch.end.time, log_loss, measure_of(evidence)(c), own_correlations(c), c))
+    return points
 
 
 def measure_of(evidence: Evidence) -> Callable[[np.ndarray], np.ndarray]:
@@ -100,11 +100,11 @@ class Stretch:
 
 def stretches(evidence: Evidence) -> list[Stretch]:
     """Return what can be replayed: first the end, from the last saved state but one to the last, on which verdicts rest; then all others in order."""
-    steps, final, found = evidence.run.dataset["step"].to_numpy(), evidence.snapshots[-1], list[Stretch]()
-    for here, then in pairwise(evidence.snapshots):
-        follow = np.flatnonzero((steps > here.step) & (steps <= then.step))
-        end = then if then is final and final.step > steps[-1] else None
+    steps, final, result = evidence.run.dataset["step"].to_numpy(), evidence.snapshots[-1], list[Stretch]()
+    for first, second in pairwise(evidence.snapshots):
+        follow = np.flatnonzero((steps > first.step) & (steps <= second.step))
+        end = second if second is final and final.step > steps[-1] else None
         reached = [*steps[follow].tolist(), *([end.step] if end else [])]
         if reached:
-            found.append(Stretch(here, tuple(follow.tolist()), end, tuple(step - here.step for step in reached)))
-    return found[-1:] + found[:-1]
+            result.append(Stretch(first, tuple(follow.tolist()), end, tuple(step - first.step for step in reached)))
+    return result[-1:] + result[:-1]

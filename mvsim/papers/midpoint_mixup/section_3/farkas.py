@@ -116,10 +116,10 @@ def certificate_for(data: Dataset, sums: np.ndarray, classes: Sequence[int]) -> 
     for vertex in range(VERTICES):
         # Any objective will do, as long as each leads to another vertex; the first is 0.
         objective = np.sin(vertex * np.arange(1.0, len(pairs) + 1.0))
-        found = linprog(objective, A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
-        if not found.success:
+        solution = linprog(objective, A_eq=equations, b_eq=right, bounds=(0.0, None), method="highs-ds")
+        if not solution.success:
             return None
-        support = [pair for pair, mu in zip(pairs, found.x, strict=True) if mu > SUPPORT]
+        support = [pair for pair, mu in zip(pairs, solution.x, strict=True) if mu > SUPPORT]
         weights = _exact_weights(data, support, classes[:-1])
         certificate = None if weights is None else Certificate(tuple(i for i, _ in support), tuple(s for _, s in support), tuple(weights))
         if certificate is not None and certificate.is_valid(data):
@@ -139,18 +139,18 @@ def certificates(data: Dataset, size: int, tries: int | None = None) -> Iterator
 def any_certificate(data: Dataset, sizes: Sequence[int] = SIZES) -> Certificate | None:
     """Return a certificate on so many classes, the first that is found: all pairs are tried, and `TRIES` sets of each larger size; else None."""
     for size in dict.fromkeys(min(size, data.k) for size in sizes):
-        found = next(certificates(data, size, None if size == 2 else TRIES), None)
-        if found is not None:
-            return found
+        certificate = next(certificates(data, size, None if size == 2 else TRIES), None)
+        if certificate is not None:
+            return certificate
     return None
 
 
 def separating_classifier(data: Dataset) -> np.ndarray | None:
     """Return weights (k, F) of a linear classifier without b_y that is right on all points, checked exactly; None if none is found."""
-    found = _program(data)
-    if not found.success:
+    solution = _program(data)
+    if not solution.success:
         return None
-    weights = np.asarray(found.x).reshape(data.k, -1)
+    weights = np.asarray(solution.x).reshape(data.k, -1)
     return weights if is_perfect(data, weights) else None
 
 
@@ -178,10 +178,10 @@ def _program(data: Dataset) -> Any:
     matrix = csr_array((values, (rows, columns)), shape=(N * (k - 1), k * F))
     right = np.full(N * (k - 1), -MARGIN)
     for method in ("highs", "highs-ipm"):
-        found = linprog(np.zeros(k * F), A_ub=matrix, b_ub=right, bounds=(None, None), method=method)
-        if found.status in (OPTIMAL, INFEASIBLE):
+        solution = linprog(np.zeros(k * F), A_ub=matrix, b_ub=right, bounds=(None, None), method=method)
+        if solution.status in (OPTIMAL, INFEASIBLE):
             break
-    return found
+    return solution
 
 
 def is_perfect(data: Dataset, weights: np.ndarray) -> bool:

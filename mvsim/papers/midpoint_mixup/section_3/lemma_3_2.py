@@ -89,8 +89,8 @@ def least_excess(above: Callable[[float], float]) -> float:
     from scipy.optimize import minimize_scalar
 
     bounds = math.log(1e-3), math.log(FAR)
-    found = minimize_scalar(lambda log_gamma: above(math.exp(log_gamma)), bounds=bounds, method="bounded", options={"xatol": 1e-8})
-    return min(float(found.fun), above(FAR))
+    minimum = minimize_scalar(lambda log_gamma: above(math.exp(log_gamma)), bounds=bounds, method="bounded", options={"xatol": 1e-8})
+    return min(float(minimum.fun), above(FAR))
 
 
 def sufficiency(sample: Sample, direction: np.ndarray | None = None, method: str = "midpoint", **options: Any) -> Verdict:

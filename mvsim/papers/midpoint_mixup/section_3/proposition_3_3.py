@@ -93,8 +93,8 @@ class ClosedForm:
         """Return the least over C in [0, `LARGEST`]."""
         from scipy.optimize import minimize_scalar
 
-        found = minimize_scalar(self, bounds=(0.0, LARGEST), method="bounded", options={"xatol": 1e-9})
-        best = min((float(found.fun), float(found.x)), (self(LARGEST), LARGEST))
+        minimum = minimize_scalar(self, bounds=(0.0, LARGEST), method="bounded", options={"xatol": 1e-9})
+        best = min((float(minimum.fun), float(minimum.x)), (self(LARGEST), LARGEST))
         return Distance(*best)
 
 

@@ -172,7 +172,7 @@ def lagging_pull(one: OneClass, a: float = 0.0, gap: float = 1.0) -> float:
 
 def alike(classes: Sequence[OneClass], pull_of: Pull = midpoint_pull) -> Verdict:
     """Decide that the worst pull on any class is positive while all classes are alike; another pull is a control."""
-    (pull, a, gap), worst = min(((worst_pull_if_alike(one, pull_of), one) for one in classes), key=lambda found: found[0])
+    (pull, a, gap), worst = min(((worst_pull_if_alike(one, pull_of), one) for one in classes), key=lambda pair: pair[0])
     statement = (
         "k^2 times the least -<grad_{w_y} J_MM, v_{y,2}> over y with the own correlations a + Delta and a in all classes, Delta >= log k, is "
         f"positive on a grid of {len(A)} a and {len(GAP)} Delta up to {LARGEST:g} log k"

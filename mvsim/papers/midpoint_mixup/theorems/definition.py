@@ -71,7 +71,7 @@ class Learned:
         return clopper_pearson(self.draws, self.draws)[0]
 
     @property
-    def least_share_told(self) -> str:
+    def least_share_text(self) -> str:
         """The same to three digits, rounded down."""
         return f"{math.floor(1e3 * self.least_share) / 1e3:.3f}"
 
@@ -149,7 +149,7 @@ def _on_all(fresh: np.ndarray, training: np.ndarray) -> np.ndarray:
     return is_learned(fresh) & (is_learned(training) | np.isnan(training))
 
 
-def classes_told(learned: Learned) -> str:
+def classes_text(learned: Learned) -> str:
     """Say in how many classes how many views are learned."""
     (first, count_first), *others = count_classes(np.where(learned.by_definition, 1.0, 0.0)).items()
     sizes = ", ".join([f"{first} views in {count_first}", *(f"{name} in {n}" for name, n in others)])
@@ -167,7 +167,7 @@ def definition_4_5(run: Run, learned: Learned) -> Verdict:
     against = int((by_definition != learned.active).sum())
     total = own_correlations(run.final_correlations)
     detail = (
-        f"{classes_told(learned)}; a learned view suffices on >= {learned.least_share_told} of D "
+        f"{classes_text(learned)}; a learned view suffices on >= {learned.least_share_text} of D "
         f"({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class); partly learned: {int(learned.partly.sum())}; "
         f"dormant and right on some: {int(learned.dormant_partly.sum())}; "
         f"on training points only: {only_training}; B_(y,l) says otherwise for {against}; largest own correlation {total.max():.4g}"

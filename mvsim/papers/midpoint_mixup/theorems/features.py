@@ -58,7 +58,7 @@ class Classes(NamedTuple):
     open: np.ndarray
     lost: np.ndarray
     bound: float  # the fraction of them that has to be as it says
-    wanted: int  # how many features such a class has
+    features: int  # how many features such a class has
     outcome: str  # what that is, in words
     stays: float = -np.inf  # ln of the time up to which no more features than that are predicted in the fraction of them
 
@@ -73,12 +73,12 @@ def features(number: str, statement: str, run: Run, learned: Learned, classes: C
     decision, right = _decided(run, learned, classes), classes.right
     count, measured = Count(int(right.sum()), len(right), "classes", outcome=classes.outcome), float(right.mean())
     left_open = decision.is_lasting and decision.status == "inconclusive"
-    told = [f"{count.right} of {count.of} classes", *_lasting_told(run, decision)]
-    told += [f"a learned view suffices on at least {learned.least_share_told} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"]
-    told += [] if right.all() else [f"not so in {_classes_named(np.flatnonzero(~right))}"]
-    told += [*_partly_told(learned, left_open), *_draws_told(run, learned), *_lost_told(learned, classes), *_unsaved_told(run, learned)]
+    details = [f"{count.right} of {count.of} classes", *_lasting_text(run, decision)]
+    details += [f"a learned view suffices on at least {learned.least_share_text} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"]
+    details += [] if right.all() else [f"not so in {_classes_named(np.flatnonzero(~right))}"]
+    details += [*_partly_text(learned, left_open), *_draws_text(run, learned), *_lost_text(learned, classes), *_unsaved_text(run, learned)]
     name, margin = f"Theorem {number} (features)", margin_above(measured, classes.bound)
-    detail = "; ".join(told)
+    detail = "; ".join(details)
     return Verdict(
         name, decision.status, statement, measured, classes.bound, margin, detail, number=number, part="features", count=count, partly=left_open
     )
@@ -101,7 +101,7 @@ def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
     since = _since(times, record, learned)
     # What is learned stays so; what is not may still come, and make its class what the theorem says, or end that it is so.
     count = learned.by_definition.sum(axis=1)
-    waiting = (count < classes.wanted) & ~classes.lost
+    waiting = (count < classes.features) & ~classes.lost
     may_come = measured < bound <= float((right | classes.open | waiting).mean())
     may_end = float((right & (count == learned.by_definition.shape[1])).mean()) < bound <= measured
     certified = len(times) > 1 and classes.stays >= np.log(PATIENCE * max(since, times[1]))
@@ -136,19 +136,19 @@ def _since(times: np.ndarray, record: np.ndarray, learned: Learned) -> float:
     return max(changed, next((state.time for state in learned.earlier if state.time > unseen), float(times[-1])))
 
 
-def _lasting_told(run: Run, decision: Decision) -> list[str]:
+def _lasting_text(run: Run, decision: Decision) -> list[str]:
     """Say since when features are as they are, and whether that is long enough."""
     last = float(run.dataset["time"][-1])
     end = time_text(last, run.parameters.k)
     until = "true to" if decision.status == "holds" else "so to"
-    told = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
+    details = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
     certified = float(lasting_times(run)[-1])
-    told += [f"nothing is on its way to change it before t = {certified:.4g}"] if certified > last else []
+    details += [f"nothing is on its way to change it before t = {certified:.4g}"] if certified > last else []
     if not decision.is_lasting and decision.status == "inconclusive":
         why = "what is missing may still come: " if decision.factor == PATIENCE else ""
-        told.append(f"too short to tell: {why}it and training accuracy have to last while t grows {fold_text(decision.factor)}")
-        told += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
-    return told
+        details.append(f"too short to tell: {why}it and training accuracy have to last while t grows {fold_text(decision.factor)}")
+        details += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
+    return details
 
 
 def _classes_named(classes: np.ndarray) -> str:
@@ -156,19 +156,19 @@ def _classes_named(classes: np.ndarray) -> str:
     return f"{'class' if len(classes) == 1 else 'classes'} {', '.join(map(str, classes[:10]))}{' ...' if len(classes) > 10 else ''}"
 
 
-def _partly_told(learned: Learned, left_open: bool) -> list[str]:
+def _partly_text(learned: Learned, left_open: bool) -> list[str]:
     """Name the classes in which a view suffices on a part of what was looked at, and count those in which a dormant one does."""
     partly, dormant = np.flatnonzero(learned.partly.any(axis=1)), int(learned.dormant_partly.any(axis=1).sum())
     why = PARTLY if left_open else ""
-    told = [f"{_classes_named(partly)}: a view has escaped and is not learned, though it is right on {_part(learned)}{why}"] if len(partly) else []
-    return told + ([f"classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}"] if dormant else [])
+    details = [f"{_classes_named(partly)}: a view has escaped and is not learned, though it is right on {_part(learned)}{why}"] if len(partly) else []
+    return details + ([f"classes in which a dormant view is right on a part of D, which makes it no learned one: {dormant}"] if dormant else [])
 
 
 def _part(learned: Learned) -> str:
     """Say on how many fresh draws the views suffice that do so on a part; where that is on all or none, on how many training points, too."""
     by_training = learned.partly & (is_learned(learned.fresh) | (learned.fresh == 0.0))
-    told = f"{_percent(learned.fresh[learned.partly])} of the fresh draws"
-    return told + (f" and {_percent(learned.training[by_training])} of the training points" if by_training.any() else "")
+    share = f"{_percent(learned.fresh[learned.partly])} of the fresh draws"
+    return share + (f" and {_percent(learned.training[by_training])} of the training points" if by_training.any() else "")
 
 
 def _percent(shares: np.ndarray) -> str:
@@ -176,20 +176,20 @@ def _percent(shares: np.ndarray) -> str:
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 
-def _draws_told(run: Run, learned: Learned) -> list[str]:
+def _draws_text(run: Run, learned: Learned) -> list[str]:
     """Count the classes of which the run's own draws say something else."""
     record = is_learned(run.dataset["feature_learned"].to_numpy()[-1])
     differs, own = int((record != learned.by_definition).any(axis=1).sum()), run.provenance["options"]["n_test"]
     return [f"classes in which all draws disagree with the {own} of the run: {differs}"] if differs else []
 
 
-def _lost_told(learned: Learned, classes: Classes) -> list[str]:
+def _lost_text(learned: Learned, classes: Classes) -> list[str]:
     lost = int(learned.lost.any(axis=1).sum())
     while_trained = f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
     return [f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}"] if lost else []
 
 
-def _unsaved_told(run: Run, learned: Learned) -> list[str]:
+def _unsaved_text(run: Run, learned: Learned) -> list[str]:
     """Say if no state was saved between when training accuracy became 1 and the end: views that were lost and learned again are not seen."""
     trained = trained_since(run, learned)
     unseen = np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier)

@@ -65,11 +65,11 @@ def _escapes_of_neurons(evidence: Evidence) -> Predicted:
     window = np.flatnonzero(evidence.times >= evidence.times[-1] / FACTOR)
     usable = np.isfinite(u[window]).all(axis=0) if len(window) else np.zeros(u.shape[1:], dtype=bool)
     fitted = trend(evidence, np.where(usable, u, 0.0))
-    found = Predicted(*fitted.crossing(), fitted.not_before(), fitted.records)
+    prediction = Predicted(*fitted.crossing(), fitted.not_before(), fitted.records)
     if fitted.records >= FEWEST:
-        found = _with_the_end(found, _at_end(evidence), usable, usable & _is_still(u, fitted.records))
-    log_time = np.where(usable | np.isnan(found.log_time), found.log_time, np.inf)
-    return found._replace(log_time=log_time, not_before=np.where(usable, found.not_before, log_time))
+        prediction = _with_the_end(prediction, _at_end(evidence), usable, usable & _is_still(u, fitted.records))
+    log_time = np.where(usable | np.isnan(prediction.log_time), prediction.log_time, np.inf)
+    return prediction._replace(log_time=log_time, not_before=np.where(usable, prediction.not_before, log_time))
 
 
 def _with_the_end(by_fit: Predicted, at_end: Predicted, usable: np.ndarray, still: np.ndarray) -> Predicted:

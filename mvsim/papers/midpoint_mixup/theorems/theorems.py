@@ -46,7 +46,7 @@ def theorem_4_6(run: Run, learned: Learned, stays: float = -np.inf) -> list[Verd
         open=(count < 2) & (partly & ~lost).any(axis=1),
         lost=np.asarray(lost.any(axis=1)),
         bound=ONE_FEATURE,
-        wanted=1,
+        features=1,
         outcome="ERM learned exactly one feature",
         stays=stays,
     )
@@ -57,7 +57,7 @@ def theorem_4_6(run: Run, learned: Learned, stays: float = -np.inf) -> list[Verd
 def theorem_4_7(run: Run, learned: Learned, stays: float = -np.inf) -> list[Verdict]:
     """Theorem 4.7 (Midpoint Mixup): training accuracy 1, and both features of every class learned, for all later t; nothing is predicted."""
     both, lost = learned.by_definition.sum(axis=1) == 2, learned.lost_since(trained_since(run, learned))
-    classes = Classes(both, np.zeros_like(both), np.asarray(lost.any(axis=1)), bound=1.0, wanted=2, outcome="Midpoint Mixup learned both features")
+    classes = Classes(both, np.zeros_like(both), np.asarray(lost.any(axis=1)), bound=1.0, features=2, outcome="Midpoint Mixup learned both features")
     statement = "both features of every class are learned, from some t on"
     return [training_accuracy("4.7", run, learned), features("4.7", statement, run, learned, classes)]
 

@@ -1,0 +1,146 @@
+"""The integrator that follows escapes against the flow: Midpoint Mixup in the default regime at k = 6, 10 and 20, three seeds each.
+
+The flow has rtol 1e-6, at k = 20 rtol 1e-4. Both are followed to the same time, 1.3 times the last escape. Fails if views escape in another order
+than in the flow, if a time is off by more than 2 %, the time between the two views of a class by more than 10 % and ten of its recorded error, an
+output at the end by more than 0.01 + 1 %, or if a class has another number of learned features on 200 fresh draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from typing import Any
+
+import numpy as np
+from lib.tables import table
+
+import mvsim
+from mvsim.flow import EscapeFollower, GradientFlow, Integrator, State
+from mvsim.multi_view.diagnostics import own_correlations
+from mvsim.multi_view.objectives import Objective
+from mvsim.runs.recording.entries import EscapeLog, escape_errors
+from mvsim.runs.simulation.field import field_of
+
+TITLE = "Escapes followed in large steps"
+
+RTOL = {6: 1e-6, 10: 1e-6, 20: 1e-4}
+PROBLEMS = {f"k = {k}, seed {seed}": (k, seed) for k in RTOL for seed in range(3)}
+FURTHER = 1.3
+TIME, GAP, ERRORS, OUTPUT = 0.02, 0.1, 10.0, 0.01
+LEARNED = 0.99
+"""Part of the draws on which a view has to suffice for its feature to count as learned."""
+
+
+def follow(objective: Objective, integrator: Integrator, seed: int, t_end: float) -> tuple[State, dict[str, Any]]:
+    """Follow to t_end, or to 1.3 times the last escape; return the state there, and what is known of first escapes (k, V) with their errors."""
+    begun = time.perf_counter()
+    state = State(0, 0.0, mvsim.initial_correlations(objective.parameters, seed))
+    log = EscapeLog.started(own_correlations(state.c), objective.linear_from)
+    first, resumable = np.full(log.time.shape[::2], math.inf), state
+    for visit in integrator.trajectory(state, t_end):
+        log.observe(state, visit.state)
+        state, resumable = visit.state, visit.state if visit.resumable else resumable
+        first = np.where(np.isnan(log.time), math.inf, log.time).min(axis=1)
+        if t_end == math.inf and state.time > FURTHER * first.max():
+            break
+    errors = integrator.clock_errors(resumable)
+    known = np.zeros_like(log.time) if errors is None else escape_errors(log.time, own_correlations(errors))
+    which = np.where(np.isnan(log.time), math.inf, log.time).argmin(axis=1)[:, None]
+    return state, {
+        "times": first.tolist(),
+        "errors": np.take_along_axis(known, which, axis=1)[:, 0].tolist(),
+        "steps": state.step,
+        "gradients": state.evaluations,
+        "seconds": time.perf_counter() - begun,
+    }
+
+
+def compare(k: int, seed: int) -> dict[str, Any]:
+    """Follow one problem both ways."""
+    p = mvsim.Parameters(k=k)
+    objective = mvsim.objective("midpoint", p, mvsim.sample_dataset(p, seed))
+    field = field_of(objective)
+    objective.loss(mvsim.initial_correlations(p, seed))  # compiled before time is taken
+    state, escapes = follow(objective, EscapeFollower(field), seed, math.inf)
+    reference, flow = follow(objective, GradientFlow(field, RTOL[k]), seed, state.time)
+    outputs, right = objective.outputs(state.c), objective.outputs(reference.c)
+    learned, learned_right = ((mvsim.feature_learned(p, c, n_test=200) >= LEARNED).sum(axis=1) for c in (state.c, reference.c))
+    row = {
+        "t_end": state.time,
+        "escapes": escapes,
+        "flow": flow,
+        "output": float((np.abs(outputs - right) / (1.0 + np.abs(right))).max()),
+        "other_features": int((learned != learned_right).sum()),
+    }
+    print(k, seed, summary(row), flush=True)
+    return row
+
+
+def summary(row: dict[str, Any]) -> dict[str, float]:
+    """Return the largest differences of a row, as parts of what is allowed, and how many views are out of order."""
+    times, right, errors = np.array(row["escapes"]["times"]), np.array(row["flow"]["times"]), np.array(row["escapes"]["errors"])
+    gap, right_gap = np.abs(np.diff(times, axis=1)[:, 0]), np.abs(np.diff(right, axis=1)[:, 0])
+    off = np.abs(gap - right_gap)
+    return {
+        "time": float(np.abs(times / right - 1.0).max()) / TIME,
+        "gap": float((off / np.maximum(GAP * right_gap, ERRORS * errors.max(axis=1))).max()),
+        "plain_gap": float((off / right_gap).max()) / GAP,
+        "covered": float((np.abs(times - right) <= errors).mean()),
+        "order": int((np.argsort(times.ravel()) != np.argsort(right.ravel())).sum()),
+        "output": row["output"] / OUTPUT,
+    }
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    names = list(PROBLEMS)
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=f"of {'; '.join(names)}")
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    return options.file.measure_parts(options.only, lambda name: compare(*PROBLEMS[name]))
+
+
+def judge(results: dict[str, Any]) -> list[str]:
+    wrong = []
+    for name, row in results.items():
+        parts = summary(row)
+        wrong += [f"{name}: a {what} is off by {parts[what]:.2g} of what is allowed" for what in ("time", "gap", "output") if not parts[what] <= 1.0]
+        wrong += [f"{name}: {parts['order']} views escape out of order"] if parts["order"] else []
+        wrong += [f"{name}: {row['other_features']} classes have learned another number of features"] if row["other_features"] else []
+    return wrong
+
+
+def headline(results: dict[str, Any]) -> str:
+    parts = [summary(row) for row in results.values()]
+    fewer = sum(row["flow"]["gradients"] for row in results.values()) / sum(row["escapes"]["gradients"] for row in results.values())
+    return (
+        f"In {len(results)} flows escape times differ by at most {TIME * max(part['time'] for part in parts):.1%} and gaps by "
+        f"{GAP * max(part['plain_gap'] for part in parts):.0%} from those of a flow that takes {fewer:.0f} times the gradients"
+    )
+
+
+def passage(results: dict[str, Any]) -> str:
+    heads = [
+        "problem",
+        "time",
+        "gap",
+        "gap or 10 errors / allowed",
+        "within the error",
+        "out of order",
+        "output / allowed",
+        "steps",
+        "gradients",
+        "s",
+    ]
+    heads += ["gradients of the flow", "s"]
+    rows = []
+    for name, row in results.items():
+        part, followed, flow = summary(row), row["escapes"], row["flow"]
+        differences = [f"{TIME * part['time']:.2%}", f"{GAP * part['plain_gap']:.1%}", f"{part['gap']:.2g}", f"{part['covered']:.0%}", part["order"]]
+        cost = [followed["steps"], followed["gradients"], f"{followed['seconds']:.0f}", flow["gradients"], f"{flow['seconds']:.0f}"]
+        rows.append([name, *differences, f"{part['output']:.2g}", *cost])
+    return (
+        "Allowed are 2 % of a time, 10 % or ten recorded errors of the time between the views of a class, and 0.01 + 1 % of an output. A part of the "
+        "differences of the times is within the error that the run records for each escape.\n\n" + table(heads, rows)
+    )
