@@ -26,7 +26,7 @@ COMMANDS = (
     "sweep --k 3 --m 2 --N 12 --method erm,midpoint --t-end 10 --n-test 2 --workers 2 --quiet --out cells",
     "collect cells",
     "report run.nc --quiet --out run.html",
-    "figure variance/2 --out digits.png",
+    "figure variance/4 --out digits.png",
 )
 SOME_VERDICT = (0, 1, 3)
 """Exit codes of a judgement: what comes out of so short a run is not asked."""

@@ -11,7 +11,7 @@
 `theorems`           what the paper states, with derivations, on one distribution
 `counterexamples`    where it fails as written
 `statements`         both, over a grid (`drawn_distributions`), with controls
-`training`           the paper's experiments (`adam_loops`), `digits`, `figures`
+`training`           the paper's experiments (`adam_loops`), `digits`, `digits_network`, `figures`
 ===================  =====================================================================
 """
 
