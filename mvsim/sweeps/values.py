@@ -6,9 +6,8 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
 from typing import Any
-
-from pydantic import BaseModel
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
@@ -48,11 +47,11 @@ def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...
     return tuple(values)
 
 
-def _without_models(given: Any) -> Any:
+def _without_objects(given: Any) -> Any:
     """Return laws that are objects of mvsim, also in a list, as tables."""
-    if isinstance(given, BaseModel):
-        return given.model_dump()
-    return [_without_models(one) for one in given] if isinstance(given, list | tuple) else given
+    if is_dataclass(given) and not isinstance(given, type):
+        return asdict(given)
+    return [_without_objects(one) for one in given] if isinstance(given, list | tuple) else given
 
 
 def _is_plain(value: Any, levels: int = DEEPEST) -> bool:
