@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import plain
@@ -44,6 +46,13 @@ def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...
     if not repeated:
         refuse_repeated(name, values)
     return tuple(values)
+
+
+def _without_models(given: Any) -> Any:
+    """Return laws that are objects of mvsim, also in a list, as tables."""
+    if isinstance(given, BaseModel):
+        return given.model_dump()
+    return [_without_models(one) for one in given] if isinstance(given, list | tuple) else given
 
 
 def _is_plain(value: Any, levels: int = DEEPEST) -> bool:
