@@ -16,7 +16,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("sweep", "report")
+EXTRAS = ("sweep", "report", "digits")
 COMMANDS = (
     "simulate --k 3 --m 2 --N 12 --method erm --t-end 100 --n-test 2 --quiet --out run.nc",
     'simulate --k 3 --m 2 --N 12 --method mixup --nodes 3 --beta-law {"kind":"beta","a":2} --t-end 10 --n-test 2 --quiet --out mixup.nc',
@@ -26,6 +26,7 @@ COMMANDS = (
     "sweep --k 3 --m 2 --N 12 --method erm,midpoint --t-end 10 --n-test 2 --workers 2 --quiet --out cells",
     "collect cells",
     "report run.nc --quiet --out run.html",
+    "figure variance/4 --out digits.png",
 )
 SOME_VERDICT = (0, 1, 3)
 """Exit codes of a judgement: what comes out of so short a run is not asked."""

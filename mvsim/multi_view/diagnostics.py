@@ -67,13 +67,17 @@ def is_open(view_gap: np.ndarray) -> np.ndarray:
     return view_gap >= np.log(view_gap.shape[-1])
 
 
-def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return (N,) bool: argmax_s g_s(x_i) = y_i for outputs (k, N). A tie for the largest output is not a win."""
+def margins(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,): g_y(x_i) - max_{s != y} g_s(x_i) for outputs (k, N); infinite for a single class."""
     points = np.arange(len(labels))
     others = outputs.copy()
-    own = outputs[labels, points]
     others[labels, points] = -np.inf
-    return own > others.max(axis=0)
+    return np.asarray(outputs[labels, points] - others.max(axis=0))
+
+
+def correct(outputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return (N,) bool: argmax_s g_s(x_i) = y_i for outputs (k, N). A tie for the largest output is not a win."""
+    return margins(outputs, labels) > 0.0
 
 
 class OutputRanges(NamedTuple):

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from mvsim.base.echo import echo, shortened
@@ -44,6 +45,13 @@ def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...
     if not repeated:
         refuse_repeated(name, values)
     return tuple(values)
+
+
+def _without_objects(given: Any) -> Any:
+    """Return laws that are objects of mvsim, also in a list, as tables."""
+    if is_dataclass(given) and not isinstance(given, type):
+        return asdict(given)
+    return [_without_objects(one) for one in given] if isinstance(given, list | tuple) else given
 
 
 def _is_plain(value: Any, levels: int = DEEPEST) -> bool:

@@ -76,7 +76,7 @@ class Command:
             if line.startswith("mvsim: warning: ") and not foreseen(line.removeprefix("mvsim: warning: ")):
                 found.append(Breach("a Python warning", short(line[:80]), self.label))
         if code == 2:
-            text = err.removesuffix("\n")
+            text = "\n".join(line for line in err.removesuffix("\n").split("\n") if not line.startswith("mvsim: warning: "))
             found += message.breaches(text, self.named, self.label)
             if not text.startswith("mvsim: "):
                 found.append(Breach("a refusal does not say who speaks", self.label, short(text)))

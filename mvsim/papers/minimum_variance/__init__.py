@@ -7,11 +7,11 @@
 `conditions`         what Definition 2.1 and the proofs ask for, each with its number
 `losses`             cross-entropy with smoothed labels, with Mixup, weight decay
 `minimisers`         exact minimisers, and where they lie at infinity
-`output_variance`    lower bounds of the excess loss, for any model
+`output_variance`    lower bounds of the excess loss, for any model; `network_variance` for the two-layer network on multi-view data
 `theorems`           what the paper states, with derivations, on one distribution
 `counterexamples`    where it fails as written
 `statements`         both, over a grid (`drawn_distributions`), with controls
-`training`           the paper's experiments (`adam_loops`), `digits`, `figures`
+`training`           the paper's experiments (`adam_loops`), `digits`, `digits_network`, `figures`
 ===================  =====================================================================
 """
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mvsim.base.inputs import check_kind
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.hulls import gap_vector, margin_vector
 from mvsim.papers.minimum_variance.laws import Atoms
@@ -41,6 +42,7 @@ def check(distribution: Distribution) -> dict[str, Condition]:
     gamma_H is above |z|. The paper asks that the supports of X_H are further apart than those of X_L. This does not imply (M): the hyperplane
     half-way between them may miss the origin.
     """
+    check_kind("distribution", distribution, Distribution, "a Distribution")
     d, p = distribution, distribution.prior
     means = {y: np.concatenate([d.L[y].mean(), d.H[y].mean()]) for y in (1, -1)}
     size = max(np.abs(mean).max() for mean in means.values())

@@ -1,4 +1,4 @@
-"""Figures 1, 2, 3, 6 and 7 of the paper, drawn from scratch, with the exact minimisers beside what training reaches."""
+"""Figures of the paper, drawn from scratch, with the exact minimisers beside what training reaches; 4 and 5 with networks of two layers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mvsim.papers.minimum_variance.digits import CLASSES, Split, split
+from mvsim.papers.minimum_variance.digits_network import Network, train_network
 from mvsim.papers.minimum_variance.distribution import Distribution, definition_4_1
 from mvsim.papers.minimum_variance.training import METHODS, Protocol, exact, samples, train
 from mvsim.pictures.style import METHODS as METHOD_COLOURS
@@ -31,6 +32,9 @@ NOISE = 0.1
 
 DIGITS = Protocol(batch=25)
 """Training on digits: ten steps of Adam in an epoch."""
+
+NETWORKS = Protocol(values=5, runs=3)
+"""Strengths and runs of networks; their steps are no epochs."""
 
 NAMES = {"decay": "Weight decay", "smoothing": "Label smoothing", "mixup": "Mixup"}
 STRENGTHS = {"decay": r"weight decay $\beta$", "smoothing": r"label smoothing $\alpha$", "mixup": r"$\alpha$ of Beta($\alpha$, $\alpha$)"}
@@ -105,6 +109,33 @@ def figure_7(protocol: Protocol = DIGITS) -> Figure:
     Under Mixup the exact minimisers are left out: with the noise there are too many pairs.
     """
     return _digits(protocol, [(0.1, 0.01, TEST_ERROR), (0.1, 0.01, RATIO)])
+
+
+def figure_4(protocol: Protocol = NETWORKS) -> Figure:
+    """Draw the test error of a two-layer network on the digits, in place of Figure 4 on residual networks, gamma = 0.1 and 1."""
+    return _networks(protocol, [(gamma, "test error", Network.test_error) for gamma in (0.1, 1.0)])
+
+
+def figure_5(protocol: Protocol = NETWORKS) -> Figure:
+    """Draw the output variance of the same networks, in place of Figure 5, and the share of training points that the pixel decides, gamma = 0.1."""
+    return _networks(protocol, [(0.1, r"$E\,\mathrm{Var}(g\,|\,y)$", Network.output_variance), (0.1, "decided by the pixel", Network.reliance)])
+
+
+def _networks(protocol: Protocol, rows: Sequence[tuple[float, str, Callable[[Network, Split], float]]]) -> Figure:
+    """Draw one row for each gamma and quantity of networks."""
+    with styled():
+        figure, grid = _page(len(rows))
+        for row, (gamma, label, quantity) in enumerate(rows):
+            data = [split(gamma, seed) for seed in range(protocol.runs)]
+            for axes, method in zip(grid[row], METHODS, strict=True):
+                strengths = protocol.strengths(method)
+                values = [[quantity(train_network(one, method, strength, seed), one) for seed, one in enumerate(data)] for strength in strengths]
+                _band(axes, strengths, np.array(values), COLOURS[method], "-", "")
+                axes.set_title(NAMES[method] if row == 0 else "")
+                axes.set_xlabel(STRENGTHS[method] if row == len(rows) - 1 else "")
+            _one_scale(grid[row], f"{label}, $\\gamma$ = {gamma:g}")
+        figure.suptitle(f"A two-layer network on the digits {CLASSES[0]} and {CLASSES[1]} with an identifying pixel", fontsize=9)
+    return figure
 
 
 def _digits(protocol: Protocol, rows: Sequence[tuple[float, float, Quantity]]) -> Figure:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import check_kind
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.hulls import gap_vector, margin_vector
 from mvsim.papers.minimum_variance.laws import Law
@@ -56,6 +57,7 @@ def max_margin(distribution: Distribution, bias: bool = False) -> MaxMargin:
     UsageError
         If no hyperplane (through the origin, unless ``bias``) separates the classes.
     """
+    check_kind("distribution", distribution, Distribution, "a Distribution")
     laws = {y: Joint(distribution.L[y], distribution.H[y]) for y in (1, -1)}
     vector = gap_vector(laws) if bias else margin_vector(laws)
     length = float(np.linalg.norm(vector))

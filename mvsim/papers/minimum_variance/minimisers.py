@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from mvsim.base.errors import StalledError, UsageError
-from mvsim.base.inputs import check_not_negative
+from mvsim.base.inputs import check_kind, check_not_negative
 from mvsim.losses.mixing_laws import law_from
 from mvsim.numerics.blas_threads import one_blas_thread
 from mvsim.papers.minimum_variance.distribution import Distribution
@@ -99,6 +99,8 @@ def minimiser(distribution: Distribution, decay: float = 0.0, smoothing: float =
     StalledError
         If Newton's method does not converge: the classes touch without being separable, and the minimiser is at infinity.
     """
+    check_kind("distribution", distribution, Distribution, "a Distribution")
+    check_kind("bias", bias, bool | np.bool_, "True or False")
     decay, smoothing = check_not_negative("decay", decay), check_not_negative("smoothing", smoothing, most=0.5)
     law = None if mixing is None else law_from(mixing)
     if decay == smoothing == 0.0:

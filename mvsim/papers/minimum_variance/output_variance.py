@@ -1,4 +1,4 @@
-"""Lower bounds of the excess loss by the variance of the outputs, for any model: two classes, soft labels, Mixup.
+"""Lower bounds of the excess loss by the variance of the outputs, for any model: soft labels, Mixup.
 
 Let g(x) be the probabilities of a model, t the soft label, and let everything be conditioned on what fixes t: on y, or on (lambda, y_1, y_2). The
 excess is the loss minus the entropy of the target, E KL(t | g), where E KL(t | g) = E sum t_i log(t_i / g_i).
@@ -13,7 +13,7 @@ Both hold without augmentation as well, so they do not tell the methods apart: w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,11 +69,16 @@ def output_variance(
     nodes : int
         Quadrature nodes of each uniform coordinate.
     """
+    conditions = _conditions(distribution, smoothing, mixing, nodes)
+    return bounds((share, np.array([target, 1.0 - target]), model(points), weights) for share, target, points, weights in conditions)
+
+
+def bounds(conditions: Iterable[tuple[float, np.ndarray, np.ndarray, np.ndarray]]) -> OutputVariance:
+    """Return the same from what is known of each condition: its probability, the label (k,), and probabilities g (n, k) with weights (n,)."""
     loss = entropy = weighted = squared = variance = 0.0
-    for share, target, points, weights in _conditions(distribution, smoothing, mixing, nodes):
-        g, t = model(points), np.array([target, 1.0 - target])
+    for share, t, g, weights in conditions:
         spread = weights @ (g - weights @ g) ** 2
-        loss -= share * float(weights @ xlogy(t, g) @ np.ones(2))
+        loss -= share * float(weights @ xlogy(t, g).sum(axis=1))
         entropy -= share * float(xlogy(t, t).sum())
         weighted += share * float(t @ spread) / 2.0
         squared += share * float(weights @ ((t - g) ** 2).sum(axis=1))

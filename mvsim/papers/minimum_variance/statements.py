@@ -30,6 +30,7 @@ from mvsim.papers.minimum_variance.counterexamples import (
 from mvsim.papers.minimum_variance.distribution import Distribution
 from mvsim.papers.minimum_variance.drawn_distributions import Drawn, beyond_m, drawn, without_m
 from mvsim.papers.minimum_variance.minimisers import minimiser
+from mvsim.papers.minimum_variance.network_variance import Network, by_method, without_condition
 from mvsim.papers.minimum_variance.output_variance import output_variance
 from mvsim.papers.minimum_variance.theorems import (
     augmentation_forgets_high,
@@ -186,6 +187,21 @@ STATEMENTS: tuple[Statement, ...] = (
         "the excess loss of any model is at least half the weighted variance of its outputs, and at least E |t - g|^2 >= E sum Var(g_i)",
         output_variance_bounds,
         (_control("the variance over both classes", "the condition on y is lost", _unconditional),),
+    ),
+    Statement(
+        "proposition",
+        "network-output-variance",
+        "the same of the two-layer network of the Midpoint Mixup paper on multi-view data, trained by each method",
+        FromSeeds(lambda setting, seed: variance_bounds(by_method(setting, seed))),
+        Network,
+        size="k",
+        sizes=(3,),
+        premises=lambda setting, seed: "",
+        controls=(
+            _control(
+                "the variance over all classes", "the condition on y is lost", lambda s, seed: variance_bounds(without_condition(s, seed)), ("a", "b")
+            ),
+        ),
     ),
     _counterexample("CE1", "Theorem 3.1 and Corollary 3.2: max-margin solution with w_H = 0", WithDecay, lambda s: decay_prefers_low(CE1, s.beta)),
     _counterexample("CE2", "Theorem 3.1 and Corollary 3.2: |w_L| = 2 |w_H|", WithDecay, lambda s: decay_prefers_low(CE2, s.beta)),

@@ -13,7 +13,7 @@ from mvsim.runs.recording.variables import VARIABLES, Values, When
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 5
+FORMAT = 6
 """Number of the layout described here; a change that older versions cannot read adds one."""
 
 STATUSES = ("running", "finished", "interrupted", "diverged", "stalled")

@@ -1,4 +1,4 @@
-"""When own correlations pass thresholds: measured along a trajectory, and predicted from its start.
+"""When own correlations pass thresholds: measured along a trajectory, and predicted from its start or from two states of it.
 
 Two thresholds have names. A neuron *escapes* where its activation becomes linear, at rho / lambda
 (`mvsim.multi_view.thresholds.linear_from`): that is the jump that a picture shows. It *enters B_{y,l}* at rho / delta1, or 2 rho / delta1
@@ -115,3 +115,19 @@ def predicted_escape_times(own: np.ndarray, log_growth_rates: np.ndarray, rho: f
     log_integral = -power * (start if power > 0.0 else end) + np.log((end - start) * exprel(-abs(power) * (end - start)))
     times[grows] = exponential(np.log(rho) - log_K[grows] + log_integral)
     return times
+
+
+def escape_times_by_pace(times: np.ndarray, own: np.ndarray, in_logarithm: np.ndarray, alpha: float, threshold: float) -> np.ndarray:
+    """Return (k, V): when the first neuron of each view escapes if all go on as between two times (2,); infinite if none does.
+
+    Of own correlations (2, k, m, V) below the threshold c^(2 - alpha), or log c at alpha = 2, changes linearly: in t, or in ln t in the classes (k,)
+    of which that is said, as where the residuals of single points fall as 1 / t.
+    """
+    before, x = np.maximum(own, 1e-300) / threshold
+    power = alpha - 2.0
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = x / before
+        way = -np.log(x) / np.log(ratio) if power == 0.0 else (1.0 - x**power) / (ratio**power - 1.0)
+        way = np.where((ratio > 1.0) & (x < 1.0), way, np.inf).min(axis=1)  # in units of what lies between the two
+        by_time = times[1] + way * (times[1] - times[0])
+        return np.where(in_logarithm[:, None], times[1] * (times[1] / times[0]) ** way, by_time)

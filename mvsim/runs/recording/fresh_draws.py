@@ -10,7 +10,7 @@ from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import correlations_array
 from mvsim.multi_view.data import sample_points
-from mvsim.multi_view.diagnostics import correct
+from mvsim.multi_view.diagnostics import margins
 from mvsim.multi_view.kernels import make_kernel, memory_of, usable_backend
 from mvsim.multi_view.kernels.finite import finite_outputs
 from mvsim.multi_view.memory import bytes_of_test, check_fits
@@ -45,8 +45,12 @@ class FeatureTest:
 
     def fraction_learned(self, c: np.ndarray) -> np.ndarray:
         """Return (k, V): the fraction of fresh draws of class y on which view l alone suffices."""
+        return (self.margins(c) > 0.0).mean(axis=1)
+
+    def margins(self, c: np.ndarray) -> np.ndarray:
+        """Return (k, n_test, V): g_y - max_{s != y} g_s on the fresh draws of class y with view l alone."""
         c = correlations_array("c", c, self._parameters.correlations_shape)
-        return np.stack([correct(finite_outputs(kernel, c), self._labels).reshape(self._shape).mean(axis=1) for kernel in self._kernels], axis=1)
+        return np.stack([margins(finite_outputs(kernel, c), self._labels).reshape(self._shape) for kernel in self._kernels], axis=2)
 
 
 def feature_learned(parameters: Parameters, c: np.ndarray, n_test: int = 20, seed: int = 0) -> np.ndarray:

@@ -13,6 +13,7 @@ from mvsim.multi_view.objectives import Objective
 from mvsim.runs.recording.entries import predicted_escape_times
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.recording.hessian import sharpness, turning_rate
+from mvsim.runs.recording.settling import dormant_until
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,16 @@ class Observation:
     def fraction_learned(self) -> np.ndarray:
         """(k, V): on which part of the fresh draws each view alone suffices."""
         return self.feature_test.fraction_learned(self.c)
+
+    @property
+    def draw_margin_min(self) -> np.ndarray:
+        """(k, V): the least margin on the fresh draws with each view alone."""
+        return self.feature_test.margins(self.c).min(axis=1)
+
+    @property
+    def dormant_until(self) -> float:
+        """The time before which no dormant correlation escapes at the present forces."""
+        return dormant_until(self.state.time, self.c, self.gradient, self.objective.parameters, self.objective.escapes_at)
 
     @property
     def sharpness(self) -> float:

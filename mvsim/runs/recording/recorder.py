@@ -11,13 +11,16 @@ from mvsim.flow import State
 from mvsim.multi_view import diagnostics
 from mvsim.multi_view.objectives import Objective
 from mvsim.multi_view.thresholds import entered_B
-from mvsim.runs.recording.entries import EscapeLog
+from mvsim.runs.recording.entries import EscapeLog, escape_times_by_pace
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.recording.hessian import HESSIAN_EVERY
 from mvsim.runs.recording.observation import Observation, Start
-from mvsim.runs.recording.settling import Settling
+from mvsim.runs.recording.settling import TRAINED, Settling
 from mvsim.runs.recording.snapshots import Snapshots
 from mvsim.runs.recording.variables import When, variables_of
+
+RECEDES = 2.0
+"""Factor by which the time of an escape may have become later while time grew e-fold."""
 
 
 class Recorder:
@@ -44,7 +47,28 @@ class Recorder:
     @property
     def settling(self) -> Settling:
         """What decides when the run has settled."""
-        return Settling(self.records)
+        if not self.objective.has_escapes:
+            return Settling(self.records)
+        views = np.where(self.escapes.step < 0, np.inf, self.escapes.time).min(axis=1)
+        return Settling(self.records, float(self.escape_times().min()), float(views[np.isfinite(views)].max(initial=0.0)))
+
+    def escape_times(self) -> np.ndarray:
+        """Return (k, V): when views that have not escaped will at their present pace; inf of others, and where that time recedes as time goes on.
+
+        It recedes if it is more than `RECEDES` times what it was an e-fold of time ago. At the first record it is what is predicted.
+        """
+        ago = int(np.searchsorted(self.times, self.times[-1] / np.e, side="right")) - 1
+        now, before = self._escape_times(len(self.times) - 1), self._escape_times(ago)
+        return np.where(self.escapes.views() | (now > RECEDES * before), np.inf, now)
+
+    def _escape_times(self, record: int) -> np.ndarray:
+        """Return (k, V): when views escape by their pace up to a record."""
+        if record < 1:
+            return np.asarray(np.min(self.start_values["predicted_entry_time"], axis=1))
+        times, own = (np.array(self.records[name][record - 1 : record + 1]) for name in ("time", "own_correlations"))
+        gap, first = (self.records["softmax_gap"][one] for one in (record, 0))
+        in_logarithm = (np.asarray(gap) < TRAINED * np.asarray(first)) & (not self.objective.mixes)
+        return escape_times_by_pace(times, own, in_logarithm, self.objective.parameters.alpha, self.linear_from)
 
     def start(self, state: State) -> None:
         """Take the initial state: what is measured once, and the first record."""

@@ -128,6 +128,13 @@ VARIABLES: dict[str, Variable] = {
         When.RECORD, _TIME_FEATURE, "float64", "fraction of fresh draws on which view l alone suffices (Definition 4.5)",
         ("fraction_learned",), values=Values.FRACTION,
     ),
+    "draw_margin_min": Variable(
+        When.RECORD, _TIME_FEATURE, "float64", "least g_y - max_{s != y} g_s over fresh draws with view l alone", ("draw_margin_min",)
+    ),
+    "dormant_until": Variable(
+        When.RECORD, _TIME, "float64", "time before which no correlation of a dormant neuron escapes at the present forces, but for views that have",
+        ("dormant_until",),
+    ),
     "view_gap": Variable(
         When.RECORD, _TIME_CLASS, "float64", "largest minus least C_{y,l} over views; for two views Delta_y = |C_{y,1} - C_{y,2}|",
         ("c", "threshold"), diagnostics.view_gap, Values.FINITE,

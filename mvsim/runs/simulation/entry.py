@@ -121,7 +121,7 @@ def simulate(
     -----
     Without ``t_end`` a run goes on until it has settled, that is, until the softmax gap of every class has fallen by a tenth, training accuracy is 1
     and the answer of Definition 4.5 has not changed for any feature while time grew by ``settled_factor``; once every feature is learned, by its
-    square root (`mvsim.runs.recording.settling.growth_to_settle`). Gradient descent goes not beyond the number of steps that
+    square root, or sooner by a certificate (`mvsim.runs.recording.settling`). Gradient descent goes not beyond the number of steps that
     `mvsim.runs.simulation.plan` calls affordable. With it the first step that reaches it is the last. The step size of gradient
     descent is by default `mvsim.runs.simulation.plan.LEARNING_RATE_PER_CLASS` times k.
     """

@@ -89,7 +89,8 @@ class RunOptions(BaseModel):
     settled_factor: Annotated[float, _checked(check_between, more_than=1.0, most=1e100)] = Field(
         10.0,
         description="A run has settled once training accuracy is 1, the loss of each class has fallen, and the learned features have not changed "
-        "while time grew by this factor (> 1), or by its square root once all are learned.",
+        "while time grew by this factor (> 1), or by its square root once all are learned; sooner if nothing is on its way to change them before, "
+        "later if a feature is on its way to escape before it grows by that factor again.",
     )
     out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(_check_file)] = Field(
         None, description="Run file; without it nothing is saved."

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.runs.recording.recorder import Recorder
-from mvsim.runs.recording.settling import TRAINED
 
 WINDOW = 20.0
 """Seconds over which the pace of a flow is measured: it changes at every escape."""
@@ -75,25 +74,6 @@ def escape_progress(recorder: Recorder, now: float) -> EscapeProgress | None:
     if not recorder.objective.has_escapes:
         return None
     escaped = recorder.escapes.views()
-    coming = np.maximum(escape_times(recorder)[~escaped], now)
+    coming = np.maximum(recorder.escape_times()[~escaped], now)
     first, last = coming.min(initial=math.inf), coming.max(initial=now)
     return EscapeProgress(int(escaped.sum()), escaped.size, *(float(one) if one < math.inf else None for one in (first, last)))
-
-
-def escape_times(recorder: Recorder) -> np.ndarray:
-    """Return (k, V): when the first neuron of each view escapes if all go on as between the last two records; infinite if none does.
-
-    Below the threshold c^(2 - alpha), or log c at alpha = 2, changes linearly: in t, and once its class is trained on single points, whose residuals
-    fall as 1 / t, in ln t (`mvsim.papers.midpoint_mixup.theorems.predicted_escapes`). At the first record the times are those predicted from it.
-    """
-    if len(recorder.times) < 2:
-        return np.asarray(np.min(recorder.start_values["predicted_entry_time"], axis=1))
-    power, (before, now) = recorder.objective.parameters.alpha - 2.0, np.array(recorder.times[-2:])
-    x_before, x = (np.maximum(own, 1e-300) / recorder.linear_from for own in recorder.records["own_correlations"][-2:])
-    gap = recorder.records["softmax_gap"]
-    in_logarithm = (np.asarray(gap[-1]) < TRAINED * np.asarray(gap[0])) & (not recorder.objective.mixes)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        ratio = x / x_before
-        way = -np.log(x) / np.log(ratio) if power == 0.0 else (1.0 - x**power) / (ratio**power - 1.0)
-        way = np.where((ratio > 1.0) & (x < 1.0), way, math.inf).min(axis=1)  # in units of the time between the two
-        return np.where(in_logarithm[:, None], now * (now / before) ** way, now + way * (now - before))

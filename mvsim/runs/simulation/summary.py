@@ -122,14 +122,26 @@ def faithful_eta(recorder: Recorder) -> float | None:
 def _since(recorder: Recorder, settled_factor: float) -> str:
     """Say since when the learned features have not changed, and when that is enough."""
     since, settles_at = recorder.settling.since(), recorder.settling.settles_at(settled_factor)
+    if since is not None and settles_at is None:
+        return f"Not settled: at its present pace a feature that has not escaped does at t = {number(recorder.settling.coming)}."
     if since is None or settles_at is None:
         accuracy = recorder.last("training_accuracy")
         return f"Not settled: {f'training accuracy is {accuracy:.4g}' if accuracy < 1.0 else 'the loss of a class has hardly fallen'}."
     unchanged = "the learned features have not changed"
     if recorder.settling.reached(settled_factor):
         growth = f" while time grew by the factor {number(recorder.times[-1] / since)}" if since > 0.0 else ""
-        return f"Settled: training accuracy is 1, and {unchanged}{growth}."
+        return f"Settled: training accuracy is 1, and {unchanged}{growth}{_certified(recorder, settled_factor)}."
     return f"{unchanged.capitalize()} since t = {number(since)}; without another change the run settles at t = {number(settles_at)}."
+
+
+def _certified(recorder: Recorder, settled_factor: float) -> str:
+    """Say what the certificate of a run tells, if it has settled by one; nothing else."""
+    horizon = recorder.settling.certified_until(settled_factor)
+    if horizon is None:
+        return ""
+    dormant, margin = recorder.last("dormant_until"), min(float(np.nanmin(recorder.last(name))) for name in ("margin_min", "draw_margin_min"))
+    first = "no dormant neuron is on its way to escape" if math.isinf(dormant) else f"no dormant neuron escapes before t = {number(dormant)}"
+    return f". Until t = {number(horizon)} nothing is foretold to change them: by present forces {first}, and the least margin, {margin:.3g}, lasts"
 
 
 def _standstill(recorder: Recorder, state: State, integrator: Integrator, settled_factor: float) -> list[str]:

@@ -8,7 +8,7 @@ from papers.minimum_variance.examples import CE1, CE2, D1, D3, IMBALANCED, NOISY
 from scipy.optimize import minimize
 
 import mvsim
-from mvsim.papers.minimum_variance import Atoms, Distribution, Product, Uniform, check, definition_4_1, max_margin
+from mvsim.papers.minimum_variance import Atoms, Distribution, Product, Uniform, check, definition_4_1, max_margin, minimiser
 
 PROGRAM = 1e-7  # SLSQP stops at about the root of its tolerance of 1e-15
 
@@ -113,3 +113,11 @@ def test_no_hyperplane_through_the_origin():
     with pytest.raises(mvsim.UsageError, match="through the origin"):
         max_margin(d)
     assert max_margin(d, bias=True).margin > 0.0
+
+
+def test_what_is_no_distribution_is_refused():
+    for function in (check, max_margin, minimiser):
+        with pytest.raises(mvsim.UsageError, match="distribution='D1': must be a Distribution"):
+            function("D1")
+    with pytest.raises(mvsim.UsageError, match="bias='yes': must be True or False"):
+        minimiser(D1, bias="yes")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mvsim.papers.minimum_variance import definition_4_1, minimiser
-from mvsim.papers.minimum_variance.figures import figure_1, figure_3
+from mvsim.papers.minimum_variance.digits_network import WIDTH, loss_and_gradient, train_network
+from mvsim.papers.minimum_variance.figures import figure_1, figure_3, figure_5
 from mvsim.papers.minimum_variance.training import METHODS, Protocol, exact, samples, train
 
 
@@ -78,3 +79,29 @@ def test_figures_show_exact_minimisers():
     pytest.importorskip("sklearn")
     figure = figure_3(Protocol(values=2, runs=1, epochs=1, batch=25))
     assert [axes.get_yscale() for axes in figure.axes] == ["log"] * 6
+
+
+def test_gradient_of_the_network_on_digits():
+    rng = np.random.default_rng(0)
+    x, t = rng.normal(size=(7, 3)), rng.uniform(size=7)
+    w, v = rng.normal(size=(2, WIDTH * 4 + WIDTH + 1))
+    slope = (loss_and_gradient(w + 1e-6 * v, x, t, 0.1)[0] - loss_and_gradient(w - 1e-6 * v, x, t, 0.1)[0]) / 2e-6
+    assert loss_and_gradient(w, x, t, 0.1)[1] @ v == pytest.approx(slope, rel=1e-7)
+
+
+def test_networks_on_digits():
+    pytest.importorskip("sklearn")
+    from mvsim.papers.minimum_variance.digits import split
+
+    weak, strong = split(0.1, seed=0), split(1.0, seed=0)
+    smoothed, decayed = train_network(weak, "smoothing", 0.1, 0), train_network(weak, "decay", 0.1, 0)
+    assert smoothed.output_variance(weak) < 1e-3 * decayed.output_variance(weak)
+    assert smoothed.reliance(weak) == 0.0  # though its outputs hardly vary
+    assert smoothed.test_error(weak) < 0.1
+    for method, strength in (("smoothing", 0.1), ("mixup", 1.0)):
+        network = train_network(strong, method, strength, 0)
+        assert network.reliance(strong) > 0.9
+        assert network.test_error(strong) > 0.3
+    assert train_network(strong, "decay", 0.1, 0).test_error(strong) < 0.15
+    panels = figure_5(Protocol(values=2, runs=1)).axes
+    assert [axes.get_ylabel() for axes in panels][::3] == [r"$E\,\mathrm{Var}(g\,|\,y)$, $\gamma$ = 0.1", r"decided by the pixel, $\gamma$ = 0.1"]

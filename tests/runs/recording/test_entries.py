@@ -9,7 +9,7 @@ from scipy.integrate import quad
 import mvsim
 from mvsim.flow import State
 from mvsim.multi_view.parameters import Parameters
-from mvsim.runs.recording.entries import FLOOR, EscapeLog, count_predicted, escape_errors, predicted_escape_times
+from mvsim.runs.recording.entries import FLOOR, EscapeLog, count_predicted, escape_errors, escape_times_by_pace, predicted_escape_times
 
 RHO, B = 0.25, 2.5
 
@@ -39,6 +39,20 @@ def test_what_does_not_grow_never_escapes_and_what_has_escaped_has_done_so():
     assert predicted(-0.1, 0.2, 8.0) == predicted(0.0, 0.2, 1.0) == np.inf
     assert predicted_escape_times(np.full((1, 1, 2), 0.1), np.full((1, 2), -np.inf), RHO, 8.0, B).min() == np.inf
     assert predicted(2.5, 0.2, 8.0) == predicted(7.0, 0.2, 1.0) == 0.0
+
+
+@looping("alpha", [1.0, 1.5, 2.0, 3.0, 8.0])
+def test_two_states_tell_when_a_view_escapes(alpha):
+    """Where c' = K c^(alpha - 1), with K constant, or as 1 / t in the class of which it is said."""
+    times, escapes = np.array([10.0, 12.0]), np.array([[50.0, 300.0], [np.inf, 80.0]])
+    left = np.stack([escapes[0] - times[:, None], np.log(escapes[1]) - np.log(times[:, None])], axis=1)
+    rate = np.where(np.isfinite(left), 0.001, 0.0)
+    left = np.where(np.isfinite(left), left, 1.0)
+    own = B * (np.exp(-rate * left) if alpha == 2.0 else (1.0 + (alpha - 2.0) * rate * left) ** (1.0 / (2.0 - alpha)))
+    own = np.where(np.isfinite(escapes), own, 0.5 * B)
+    neurons = np.stack([0.9 * own, own], axis=2)
+    neurons[:, :, 0] = -1.0  # below 0 at rest
+    np.testing.assert_allclose(escape_times_by_pace(times, neurons, np.array([False, True]), alpha, B), escapes, rtol=1e-9)
 
 
 @looping(("alpha", "eta", "t_end"), [(1, 1e-5, 0.01), (2, 1e-4, 0.2)])

@@ -61,3 +61,22 @@ def test_a_record_is_measured_on_a_draw_on_which_its_state_has_not_been_trained(
 def test_the_faithful_step_size_is_that_of_the_fastest_turn_on_record():
     assert faithful_learning_rate([np.nan, 0.5, 4.0, 0.0, np.nan, 2.0], 0.01) == pytest.approx(0.005)
     assert faithful_learning_rate([np.nan, 0.0], 0.01) == np.inf
+
+
+def test_an_escape_is_told_from_the_last_records_unless_its_time_recedes():
+    recorder, b = recorder_of("midpoint"), recorder_of("midpoint").linear_from
+    p = recorder.objective.parameters
+
+    def add(time, u):
+        """Record one own correlation alone above 0, with (c / b)^(2 - alpha) = u."""
+        c = np.full(p.correlations_shape, -0.1 * b)
+        c[1, 0, 1, 1] = b * u ** (1.0 / (2.0 - p.alpha))
+        (recorder.record if recorder.times else recorder.start)(State(len(recorder.times), time, c))
+
+    for time in (0.0, 1.0, 2.0, 10.0):
+        add(time, 100.0 - time)
+    expected = np.full((p.k, p.V), np.inf)
+    expected[1, 1] = 99.0
+    np.testing.assert_allclose(recorder.escape_times(), expected, rtol=1e-9)
+    add(40.0, 89.0)  # so much slower that the time is more than a thousand
+    assert recorder.escape_times().min() == np.inf

@@ -124,6 +124,7 @@ OF_CLASS = {
 
 ELSEWHERE = {
     "time", "step", "loss", "training_accuracy", "gradient_norm", "sharpness", "dissipation", "log_dissipation", "turning_rate", "feature_learned",
+    "draw_margin_min", "dormant_until",
 }  # fmt: skip
 """Variables of a record that are not of single classes; they are tested with what they are measured of."""
 

@@ -4,13 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from looping import looping
 from tiny_run import TINY, simulate
 
 import mvsim
 from mvsim.runs.simulation import pace, session
-from mvsim.runs.simulation.pace import EscapeProgress, Pace, escape_progress, escape_times
-from mvsim.runs.simulation.session import Session
+from mvsim.runs.simulation.pace import EscapeProgress, Pace, escape_progress
 
 
 class Told:
@@ -67,37 +65,13 @@ def test_steps_per_second_are_those_since_the_beginning(clock):
     assert steady.steps_per_second(60) == 5.0
 
 
-@looping(("alpha", "mixes"), [(8.0, True), (8.0, False), (2.0, True), (2.0, False)])
-def test_escapes_to_come_are_told_from_the_last_two_records(alpha, mixes):
-    # Dormant correlations obey c' = K c^(alpha - 1) with b = 1, K constant or, in the class that is trained on single points, 1 / t.
-    escapes, times = np.array([[50.0, 300.0], [np.inf, 80.0]]), (10.0, 12.0)
-    clock = [np.array(times), np.array(times) if mixes else np.log(times)]
-
-    def own(record):
-        end = np.log(escapes) if not mixes else escapes
-        left = np.stack([escapes[0] - clock[0][record], end[1] - clock[1][record]])
-        u = np.where(np.isfinite(left), 1.0 + 0.01 * left if alpha > 2.0 else 0.01 * left, 2.0)
-        return (u ** (-1.0 / (alpha - 2.0)) if alpha > 2.0 else np.exp(-u))[:, None, :]
-
-    recorder = SimpleNamespace(
-        objective=SimpleNamespace(parameters=mvsim.Parameters(k=2, alpha=alpha), mixes=mixes, has_escapes=True),
-        times=list(times),
-        records={"own_correlations": [own(0), own(1)], "softmax_gap": [np.ones(2), np.array([1.0, 0.1])]},
-        linear_from=1.0,
-        escapes=SimpleNamespace(views=lambda: np.array([[False, False], [True, False]])),
-    )
-    np.testing.assert_allclose(escape_times(recorder), escapes, rtol=1e-9)
-    assert escape_progress(recorder, 12.0) == EscapeProgress(1, 4, pytest.approx(50.0), pytest.approx(300.0))
-    recorder.escapes.views = lambda: np.zeros((2, 2), bool)
-    assert escape_progress(recorder, 12.0).last_time is None  # one of them never comes
-
-
-def test_before_there_is_a_pace_the_predicted_escapes_are_told(monkeypatch):
-    found = []
-    monkeypatch.setattr(Session, "_step", lambda one, interrupted: found.append(one.recorder))
-    monkeypatch.setattr(Session, "_save", lambda *arguments: SimpleNamespace(summary=""))
-    mvsim.simulate(mvsim.Parameters(**TINY), "erm")
-    np.testing.assert_array_equal(escape_times(found[0]), found[0].start_values["predicted_entry_time"].min(axis=1))
+def test_the_escapes_to_come_are_told():
+    escaped = np.array([[False, False], [True, False]])
+    recorder = SimpleNamespace(objective=SimpleNamespace(has_escapes=True), escapes=SimpleNamespace(views=lambda: escaped))
+    recorder.escape_times = lambda: np.array([[50.0, 300.0], [np.inf, 8.0]])
+    assert escape_progress(recorder, 12.0) == EscapeProgress(1, 4, 12.0, 300.0)
+    recorder.escape_times = lambda: np.array([[50.0, np.inf], [np.inf, 80.0]])
+    assert escape_progress(recorder, 12.0) == EscapeProgress(1, 4, 50.0, None)  # one of them never comes
 
 
 def test_a_linear_model_waits_for_no_escape():

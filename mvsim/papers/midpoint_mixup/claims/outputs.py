@@ -9,7 +9,7 @@ from mvsim.judging.verdict import Status, Verdict, constant, margin_above
 from mvsim.multi_view.diagnostics import correct
 from mvsim.papers.midpoint_mixup.claims.base import exceeding, first_records, largest, least, since
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence, Snapshot
-from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, too_short, training_status
+from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, lasting_times, too_short, training_status
 from mvsim.runs.recording.fresh_draws import is_learned
 from mvsim.runs.recording.settling import growth_to_settle
 
@@ -85,7 +85,7 @@ def training_accuracy(evidence: Evidence) -> Verdict:
             states += 1
     right, last = accuracy == 1.0, float(accuracy[-1])
     growth = growth_to_settle(FACTOR, is_learned(evidence.run.dataset["feature_learned"].to_numpy()[-1]))
-    outcome = training_status(times, accuracy, growth)
+    outcome = training_status(lasting_times(evidence.run), accuracy, growth)
     status: Status = "contradicted" if outcome == "fails" else outcome
     from_when = int(np.flatnonzero(~right)[-1]) + 1 if not right.all() else 0
     lost = int((right[:-1] & ~right[1:]).sum())

@@ -6,6 +6,8 @@ import numpy as np
 
 from mvsim.judging.number_text import fold_text
 from mvsim.judging.verdict import Status
+from mvsim.runs.recording.settling import Settling
+from mvsim.runs.run import Run
 
 FACTOR = 10.0
 """A state of affairs counts as lasting once it has not changed while time grew by this factor, as in the rule that ends a run: once every view is
@@ -13,6 +15,17 @@ learned, by `mvsim.runs.recording.settling.growth_to_settle` of it."""
 
 PATIENCE = 1e4
 """What is still missing counts as missing for good only after this factor: views escape at times far apart, and the last ones very late."""
+
+
+def lasting_times(run: Run) -> np.ndarray:
+    """Return (T,): times of the records, but the last is the horizon of the certificate that nothing changes before it, where the run has one.
+
+    It is formed again from the records (`mvsim.runs.recording.settling`), which are evaluated again at saved states.
+    """
+    times = run.dataset["time"].to_numpy().copy()
+    certified = Settling({str(name): values.values for name, values in run.dataset.variables.items()}).certified_until(FACTOR)
+    times[-1] = times[-1] if certified is None else certified
+    return times
 
 
 def unchanged_since(times: np.ndarray, values: np.ndarray) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from mvsim.judging.number_text import fold_text, time_text, times_text
 from mvsim.judging.verdict import Count, Status, Verdict, margin_above
 from mvsim.numerics.intervals import CONFIDENCE
-from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, PATIENCE, has_lasted, too_short, training_status, unchanged_since
+from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, PATIENCE, has_lasted, lasting_times, too_short, training_status, unchanged_since
 from mvsim.papers.midpoint_mixup.theorems.definition import Learned
 from mvsim.runs.recording.fresh_draws import is_learned
 from mvsim.runs.recording.settling import growth_to_settle
@@ -37,7 +37,7 @@ def training_accuracy(number: str, run: Run, learned: Learned) -> Verdict:
     times, accuracy = run.dataset["time"].to_numpy(), accuracy_of(run, learned)
     since, last = unchanged_since(times, accuracy), float(accuracy[-1])
     growth = growth_to_settle(FACTOR, learned.by_definition)
-    status = training_status(times, accuracy, growth)
+    status = training_status(lasting_times(run), accuracy, growth)
     before = int(((accuracy[:-1] == 1.0) & (accuracy[1:] < 1.0)).sum())
     detail = f"it is {last:.4g} from t = {since:.4g} to {time_text(times[-1], run.parameters.k)}"
     detail += f"; {too_short(last, growth)}" if status == "inconclusive" else ""
@@ -109,7 +109,8 @@ def _decided(run: Run, learned: Learned, classes: Classes) -> Decision:
     is_missing = may_come or waiting.sum() > (1.0 - bound) * len(right) + 1e-9
     factor = PATIENCE if is_missing or (may_end and not certified) else growth
     accuracy = accuracy_of(run, learned)
-    is_lasting = training_status(times, accuracy, growth) != "inconclusive" and has_lasted(times, since, factor)
+    lasting = lasting_times(run)
+    is_lasting = training_status(lasting, accuracy, growth) != "inconclusive" and has_lasted(lasting, since, factor)
     status: Status = "inconclusive"
     if classes.broken:
         status = "fails"
@@ -141,6 +142,8 @@ def _lasting_text(run: Run, decision: Decision) -> list[str]:
     end = time_text(last, run.parameters.k)
     until = "true to" if decision.status == "holds" else "so to"
     details = [f"unchanged since t = {decision.since:.4g}, {until} {end}" if decision.since < last else f"the last change is at the end, {end}"]
+    certified = float(lasting_times(run)[-1])
+    details += [f"nothing is on its way to change it before t = {certified:.4g}"] if certified > last else []
     if not decision.is_lasting and decision.status == "inconclusive":
         why = "what is missing may still come: " if decision.factor == PATIENCE else ""
         details.append(f"too short to tell: {why}it and training accuracy have to last while t grows {fold_text(decision.factor)}")

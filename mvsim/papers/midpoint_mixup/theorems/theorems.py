@@ -3,11 +3,11 @@
 It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
 is decided only if what it is about has not changed while time grew by `mvsim.papers.midpoint_mixup.evidence.persistence.FACTOR`, because the
 theorems speak of all later times; before that it is inconclusive. Once every view is learned the root of it is enough
-(`mvsim.runs.recording.settling.growth_to_settle`). What has not been learned may still come. So a verdict that rests on what is missing, that Theorem
-4.7 fails or that Theorem 4.6 holds, is given only once it has been missing while t grew by
-`mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE`. Theorem 4.6 is spared the wait, not the time, where the run predicts that no second
-feature comes in enough classes before that (`mvsim.papers.midpoint_mixup.theorems.permanence`). Under Midpoint Mixup nothing like it is predicted.
-What is said is about the run and up to its end.
+(`mvsim.runs.recording.settling.growth_to_settle`), and a certificate of the run in place of a part of it (`mvsim.runs.recording.settling`). What has
+not been learned may still come. So a verdict that rests on what is missing, that Theorem 4.7 fails or that Theorem 4.6 holds, is given only once it
+has been missing while t grew by `mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE`. Theorem 4.6 is spared the wait, not the time, where the
+run predicts that no second feature comes in enough classes before that (`mvsim.papers.midpoint_mixup.theorems.permanence`). Under Midpoint Mixup
+nothing like it is predicted. What is said is about the run and up to its end.
 
 They speak of all later times, from some time on, which is read as that from which training accuracy is 1. A theorem fails at once where since then so
 many classes have lost a learned view that the others are too few. That a lost view comes back is not waited for, a convention: in none of the 60 runs
