@@ -17,15 +17,15 @@ Everything that ``import mvsim`` offers. All quantities are dimensionless; shape
 """
 
 GROUPS = {
-    "A problem": ("parameters",),
-    "Data and initial weights": ("data", "initialisation"),
-    "Losses, gradients, features": ("activations", "objectives", "recording"),
-    "Runs": ("simulation", "run", "run_files", "sweep"),
-    "Verdicts": ("verification",),
-    "Pictures": ("plotting", "report"),
-    "Errors": ("errors",),
+    "A problem": ("multi_view.parameters",),
+    "Data and initial weights": ("multi_view.data", "multi_view.initialisation"),
+    "Losses, gradients, features": ("multi_view.activations", "multi_view.objectives", "runs.recording"),
+    "Runs": ("runs", "sweeps", "cli"),
+    "Verdicts": ("papers", "judging"),
+    "Pictures": ("pictures",),
+    "Errors": ("base.errors",),
 }
-"""Headings, each with the packages whose names stand below it."""
+"""Headings, each with the packages whose names stand below it; a package within another counts for the name that is longer."""
 
 OTHERS = "More"
 """The heading of names from other packages."""
@@ -33,10 +33,11 @@ OTHERS = "More"
 
 def grouped(public: dict[str, str]) -> dict[str, list[str]]:
     """Return the names under their headings, given name -> module."""
-    heading_of = {package: heading for heading, packages in GROUPS.items() for package in packages}
+    heading_of = {f"mvsim.{package}.": heading for heading, packages in GROUPS.items() for package in packages}
     groups: dict[str, list[str]] = {heading: [] for heading in (*GROUPS, OTHERS)}
     for name, module in public.items():
-        groups[heading_of.get(module.split(".")[1], OTHERS)].append(name)
+        package = max((package for package in heading_of if f"{module}.".startswith(package)), key=len, default="")
+        groups[heading_of.get(package, OTHERS)].append(name)
     return {heading: names for heading, names in groups.items() if names}
 
 

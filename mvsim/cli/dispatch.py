@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
@@ -42,7 +42,7 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     _make_streams_usable()
     with _any_end_is_ctrl_c(), on_deferred_signal(_say_that_it_stops), warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _warnings_once()
         try:
             code = app(words, console=ResultsConsole())
             sys.stdout.flush()
@@ -89,9 +89,20 @@ def _any_end_is_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _show_warning(message: Warning | str, *details: object, **more: object) -> None:
-    """Show a warning as one line: whoever types a command has no use for places in code, as in what numba says of a variable that it cannot read."""
-    note(f"warning: {' '.join(str(message).partition('Traceback (most recent')[0].split())}")
+def _warnings_once() -> Callable[..., None]:
+    """Return what shows a warning as one line, and the same words once.
+
+    Whoever types a command has no use for places in code, as in what numba says of a variable that it cannot read.
+    """
+    said = set()
+
+    def show(message: Warning | str, *details: object, **more: object) -> None:
+        text = " ".join(str(message).partition("Traceback (most recent")[0].split())
+        if text not in said:
+            said.add(text)
+            note(f"warning: {text}")
+
+    return show
 
 
 def _say_that_it_stops() -> None:

@@ -144,7 +144,7 @@ class EscapeFollower(FlowIntegrator):
             left, step, learned = t_end - state.time, state.step + 1, stage.layout.learned(stage.now.c)
             told = foretell(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
             jump = None
-            if stage.past is not None and step > memory.wait and not ending:
+            if stage.past is not None and step > memory.wait and not ending and told.times.min(initial=np.inf) <= stage.left:
                 jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, told, learned, state.time, memory.since)
                 if jump is None and stage.jumps.refused:
                     memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
@@ -154,7 +154,7 @@ class EscapeFollower(FlowIntegrator):
                 errors = memory.errors + stage.of_all(jump.errors)
                 memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, told))
             else:
-                wanted = min(memory.h, told.longest_step)
+                wanted = min(memory.h, told.longest_step, stage.left)
                 cut = wanted >= left * (1.0 - 1e-14)
                 ending |= cut
                 try:
@@ -169,7 +169,7 @@ class EscapeFollower(FlowIntegrator):
             time, lost = added(state.time, memory.time_lost, size)
             time = t_end if cut else time
             memory = replace(memory, h_before=size, iterations=iterations, since=0.0 if happened else memory.since + size, time_lost=lost)
-            mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.elapsed > stage.longest
+            mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.is_over(told, size)
             c, evaluations = stage.c, state.evaluations + stage.spent()
             if mark:
                 now, past, errors = stage.finished()

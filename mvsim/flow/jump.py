@@ -20,7 +20,7 @@ import numpy as np
 
 from mvsim.base.errors import DivergedError
 from mvsim.flow.foretold import CARRIED, Foretold
-from mvsim.flow.large_step import LargeSteps, Past
+from mvsim.flow.large_step import LEAST_OWN, LargeSteps, Past
 from mvsim.flow.moment import Moment, carried_on
 from mvsim.flow.proximal_newton import minimise
 from mvsim.flow.stiff_neurons import StiffNeurons
@@ -237,7 +237,7 @@ class Jumps:
         if (np.abs(1.0 - v0[soon] / v1[soon]) * size / 2.0 > 3.0 * PROMISED * until).any():
             return True
         in_stiff = stiff.mask[own]
-        scale = np.maximum(np.maximum(np.abs(x0), np.abs(x1)), b[own])
+        scale = np.maximum(np.maximum(np.abs(x0), np.abs(x1)), LEAST_OWN * b[own])
         of_class = layout.largest_own(now.c).reshape(layout.shape[0], -1).max(axis=1)[layout.label[own]]
         scale = np.where(np.minimum(x0, x1) < -10.0 * b[own], np.maximum(scale, 0.2 * of_class), scale)
         if (in_stiff & (np.abs(x1 - x0 - 0.5 * size * (v0 + v1)) > MOTION * scale)).any():

@@ -43,6 +43,9 @@ OWN, OTHERS = 3.0, 5.0
 LOOSE = 30.0
 """The same for clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
 
+LEAST_OWN = 0.05
+"""Part of its threshold to which an own correlation is resolved at least, where its view has not escaped: others carry it up from there."""
+
 EARLY = 0.02
 """Part of its threshold from which on an own correlation of a stiff neuron that rises is resolved relative to the time until it escapes."""
 
@@ -175,7 +178,9 @@ class LargeSteps:
         )
         own = np.flatnonzero(layout.is_own & stiff.mask)
         own = own[np.maximum(now.c[own], end.c[own]) > -2.0 * b[own]]
-        errors.append(error[own] / np.maximum(layout.largest_own(end.c)[layout.view[own]], b[own]) / OWN)
+        view = layout.view[own]
+        scale = np.where(learned[view], np.maximum(layout.largest_own(end.c)[view], b[own]), np.maximum(np.abs(end.c[own]), LEAST_OWN * b[own]))
+        errors.append(error[own] / scale / OWN)
         if self.outgrown(stiff, now, end, h, learned):
             return OUTGROWN
         return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance

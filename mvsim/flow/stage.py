@@ -36,8 +36,8 @@ RIVALS = 1.3
 HARDLY = 10.0
 """By how much the time is said to be longer in a class that has learned all views: little depends on what escapes there."""
 
-LONGEST = 0.03
-"""Most time between two marks, as a part of that to the first escape of a neuron that waits."""
+LONGEST = 1.0 / SOON
+"""Most time between two marks, as a part of that to the first escape of a neuron that waits: a jump to the next escape may take as much."""
 
 
 class Stage:
@@ -68,7 +68,7 @@ class Stage:
         told = foretell(layout, mask, now, past and past.moment, charted, self._learned)
         index, times = self._rivals(told)
         chosen = self._chosen(stiff, mask, charted, index, times, time)
-        self.longest = LONGEST * float(times[~chosen[layout.neuron[index]]].min(initial=np.inf))
+        self._longest = LONGEST * float(times[~chosen[layout.neuron[index]]].min(initial=np.inf))
 
         by_class = chosen.reshape(layout.shape[:2])
         count = int(by_class.sum(axis=1).max())
@@ -89,7 +89,7 @@ class Stage:
         self.stiff = StiffNeurons(few, self.layout, self.now.c)
         self.steps = LargeSteps(few, self.layout, self.chart, tolerance)
         self.jumps = Jumps(self.steps)
-        self.elapsed, self._whole_gradients = 0.0, 0
+        self._elapsed, self._whole_gradients = 0.0, 0
 
     def _rivals(self, told: Foretold) -> tuple[np.ndarray, np.ndarray]:
         """Return the escapes that matter and their times, (a,) each, of each view the first alone and those that are as close."""
@@ -132,8 +132,17 @@ class Stage:
 
     def go_on(self, end: Moment, h: float) -> None:
         """Note a step."""
-        self.past, self.now, self.elapsed = Past(self.now, h), end, self.elapsed + h
+        self.past, self.now, self._elapsed = Past(self.now, h), end, self._elapsed + h
         self.stiff.age += 1
+
+    @property
+    def left(self) -> float:
+        """The time that is left to the next mark."""
+        return self._longest - self._elapsed
+
+    def is_over(self, told: Foretold, h: float) -> bool:
+        """Whether half of the time is over, or neurons that wait come before what was foretold before a step of size h."""
+        return self.left < 0.5 * self._longest or float(told.times.min(initial=np.inf)) - h > self.left
 
     def of_all(self, few: np.ndarray) -> np.ndarray:
         """Return values (n,) of all correlations: of these, and 0."""
@@ -142,7 +151,7 @@ class Stage:
     def finished(self) -> tuple[Moment, Past, np.ndarray]:
         """Return the next mark, the step before it, and by how much clocks (n,) of what waits may be wrong, a time."""
         assert self.past is not None
-        begun, chart, elapsed, waits = self._begun, self._chart, self.elapsed, np.ones(self._whole.size, bool)
+        begun, chart, elapsed, waits = self._begun, self._chart, self._elapsed, np.ones(self._whole.size, bool)
         waits[self.index] = False
         c = self._with(carried_on(self._whole, chart, begun, begun.w, elapsed, self._learned), self.now.c)
         self._whole_gradients += 1

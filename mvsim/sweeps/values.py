@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import plain
@@ -29,7 +31,7 @@ _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...]:
     """Return the values that a study gives for one name."""
-    raw = plain(raw)
+    raw = plain(_without_objects(raw))
     if isinstance(raw, str):
         values = _read_text(name, raw)
     elif isinstance(raw, list | tuple):
@@ -44,6 +46,13 @@ def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...
     if not repeated:
         refuse_repeated(name, values)
     return tuple(values)
+
+
+def _without_objects(given: Any) -> Any:
+    """Return laws that are objects of mvsim, also in a list, as tables."""
+    if isinstance(given, BaseModel):
+        return given.model_dump()
+    return [_without_objects(one) for one in given] if isinstance(given, list | tuple) else given
 
 
 def _is_plain(value: Any, levels: int = DEEPEST) -> bool:

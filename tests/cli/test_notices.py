@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from sweep_folder import filled
 
-from mvsim.cli.dispatch import _show_warning
+from mvsim.cli.dispatch import _warnings_once
 from mvsim.cli.output import LOG_INTERVAL, Notices, note
 from mvsim.cli.progress import JudgingShown, LoggedProgress
 from mvsim.cli.sweep_progress import SweepDisplay
@@ -51,7 +51,7 @@ class Full:
         lambda: JudgingShown().show(SimpleNamespace(path="a.nc"), 0, 20),
         lambda: SweepDisplay()._write("cell 3 failed"),
         lambda: LoggedProgress(sys.stderr).start({"compiling": True}),
-        lambda: _show_warning("coarse"),
+        lambda: _warnings_once()("coarse"),
     ],
 )
 def test_remarks_that_nobody_reads_stop_nothing(say, monkeypatch, capsys):
@@ -68,3 +68,10 @@ def test_reading_a_sweep_tells_how_far_it_is(tmp_path):
     open_sweep(folder.path, lambda *words: told.append(words)).table  # noqa: B018 - reads it
     assert [words for words in told if words[0] == "reading runs"] == [("reading runs", place, 3) for place in range(3)]
     assert [words for words in told if words[0] == "checking runs"] == [("checking runs", place, 3) for place in range(3)]
+
+
+def test_the_same_warning_is_shown_once(capsys):
+    show = _warnings_once()
+    for words in ("no locks", "no locks", "not synced", "read\n  badly: Traceback (most recent call last):\n ...", "no locks"):
+        show(words)
+    assert capsys.readouterr().err == "mvsim: warning: no locks\nmvsim: warning: not synced\nmvsim: warning: read badly:\n"

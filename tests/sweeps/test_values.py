@@ -3,6 +3,7 @@
 import pytest
 from looping import looping
 
+import mvsim
 from mvsim.base.errors import UsageError
 from mvsim.sweeps.values import canonical_text, read_values
 
@@ -22,6 +23,8 @@ GOOD = {
     "a list with ranges": (["0:2", 5], (0, 1, 5)),
     "JSON": ('[{"atoms": [0.5], "probabilities": [1]}, 0.3]', ({"atoms": [0.5], "probabilities": [1]}, 0.3)),
     "a law": (LAW, (LAW,)),
+    "objects": ([mvsim.SymmetricBetaLaw(a=2.0), mvsim.UniformLaw()], ({"kind": "beta", "a": 2.0}, {"kind": "uniform"})),
+    "an object": (mvsim.UniformLaw(), ({"kind": "uniform"},)),
     "laws": ([LAW, 0.3], (LAW, 0.3)),
     "a large integer": (str(10**25), (10**25,)),
     "true": ("true,false", (True, False)),
