@@ -81,8 +81,8 @@ class RunOptions(BaseModel):
     )
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
         "flow",
-        description="How time is stepped: along the gradient flow (flow), the same in large steps from escape to escape (escapes; experimental), or by "
-        "gradient descent (gd).",
+        description="How time is stepped: along the gradient flow (flow), the same in large steps from escape to escape (escapes; experimental), or "
+        "by gradient descent (gd).",
     )
     t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME)] = Field(
         None,
