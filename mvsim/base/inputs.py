@@ -24,7 +24,9 @@ def plain(value: Any, level: int = 0) -> Any:
     if isinstance(value, enum.Enum):
         return plain(value.value)
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return plain(value.item()) if value.dtype.kind in "biufU" else value
+        if value.dtype.kind == "f" and not np.ma.is_masked(value):
+            return float(value)  # of a long double, item() is one again
+        return plain(value.item()) if value.dtype.kind in "biuU" else value
     if isinstance(value, bool):
         return value
     for kind in (str, int, float):

@@ -55,6 +55,15 @@ def available_cores() -> int:
     return max(1, min(counts))
 
 
+def allow_files(count: int) -> int:
+    """Let this process open so many files, as far as its hard limit permits, and return how many of them it may open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        soft = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return count if soft == resource.RLIM_INFINITY else min(count, soft)
+
+
 def _of_machine() -> Iterator[int]:
     """Yield the memory that is free, or all of it where nobody says how much is."""
     fields = dict(re.findall(r"^(\w+):\s+(\d+)", _text(ROOT / "proc/meminfo"), re.MULTILINE))

@@ -19,6 +19,8 @@ from mvsim.pictures.output import check_output, save_figure
 
 def figure(
     name: Annotated[str | None, Parameter(name="PAPER/NUMBER", help="The figure; without one, all are listed.")] = None,
+    /,
+    *,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"], help="Picture: .png, .svg or .pdf; by default PAPER-NUMBER.png here.")] = None,
     force: Annotated[bool, FLAG, Parameter(help="Overwrite the picture.")] = False,
 ) -> None:

@@ -188,11 +188,11 @@ def _value(name: str, values: tuple[str, ...]) -> Any:
 
 
 def listed(paper: Paper) -> list[str]:
-    """Return what a paper is, and a line for each of its statements: its name, what it says, its size and how it is judged."""
-    lines = [f"{paper.name}: {paper.title}. {paper.citation}."]
+    """Return what a paper is, and each of its statements: its name, how it is judged and its size, and below what it says."""
+    lines = wrapped(f"{paper.name}: {paper.title}. {paper.citation}.")
     for statement in paper.statements:
-        how = "over runs" if statement.procedure.makes_runs else "over data sets"
-        lines.append(f"  {f'{paper.name}/{statement.identifier}':<32} [{how}, --{statement.size}] {statement.says}")
+        how = "judged on runs" if statement.procedure.makes_runs else "judged on data"
+        lines += [f"  {paper.name}/{statement.identifier} ({how}, --{statement.size})", *wrapped(statement.says, 6)]
     return lines
 
 

@@ -199,6 +199,6 @@ class Paper:
             number = name.rpartition("-")[2].lower()
             if several := [f"{self.name}/{one.identifier}" for one in self.statements if one.number.lower() == number]:
                 raise UsageError(f"{echo(f'{self.name}/{name}')}: give {' or '.join(several)}")
-            advice = suggestion(name.lower(), list(self.by_name))
+            advice = suggestion(name, [one.identifier for one in self.statements])
             raise UsageError(f"{echo(f'{self.name}/{name}')}: is no statement of this paper{advice}; mvsim verify --list {self.name} names them")
         return match

@@ -24,7 +24,7 @@ from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import Interrupted, UsageError
 from mvsim.base.extras import load_extra
 from mvsim.base.inputs import check_integer
-from mvsim.base.limits import available_bytes, available_cores
+from mvsim.base.limits import allow_files, available_bytes, available_cores
 from mvsim.sweeps import worker_setup
 from mvsim.sweeps.engine import Event, backends_of, check_backends
 from mvsim.sweeps.estimate import bytes_of
@@ -49,6 +49,9 @@ TELLING = 1.0
 
 LOGGERS = ("distributed", "tornado", "asyncio")
 """Whose messages are about what this engine takes care of."""
+
+FILES, FILES_OF_WORKER = 24, 12
+"""Files, with connections, that are open without any worker, and for each worker on this machine: up to 68 were seen with four."""
 
 MOST_WORKERS = 4096
 """More workers than this are a slip of the pen."""
@@ -86,9 +89,23 @@ class Dask:
                 dispatch.until_done(lambda patience: _local_client(count, self.otherwise), loses_workers=True)
 
     def _workers_for(self, jobs: Sequence[Job]) -> int:
-        """Return how many workers there are to be: no more than jobs, cores, runs that fit in memory together, and GPUs where all jobs need one."""
-        if self.workers is not None:
-            return self.workers
+        """Return how many workers there are to be: no more than jobs, cores, runs that fit in memory together, and GPUs where all jobs need one.
+
+        Raises
+        ------
+        UsageError
+            If this process may not open as many files as they need.
+        """
+        count = self._fitting(jobs) if self.workers is None else self.workers
+        needed = FILES + FILES_OF_WORKER * count
+        allowed = allow_files(needed)
+        if allowed < needed:
+            fewer = "start fewer, " if count > 1 else ""
+            advice = f"raise the limit of this shell (ulimit -n), {fewer}or {self.otherwise}"
+            raise UsageError(f"workers={count}: they need about {needed} open files, and this process may have {allowed}; {advice}")
+        return count
+
+    def _fitting(self, jobs: Sequence[Job]) -> int:
         free, cores = available_bytes(), available_cores()
         fitting = cores if free is None else free // max(bytes_of(job.cell) for job in jobs)
         gpus = len(gpus_seen(os.environ, gpus_there())) if backends_of(jobs) == {"cupy"} else cores

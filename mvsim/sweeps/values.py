@@ -6,8 +6,9 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
 from typing import Any
+
+from pydantic import BaseModel
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
@@ -30,7 +31,7 @@ _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...]:
     """Return the values that a study gives for one name."""
-    raw = plain(raw)
+    raw = plain(_without_objects(raw))
     if isinstance(raw, str):
         values = _read_text(name, raw)
     elif isinstance(raw, list | tuple):
@@ -49,8 +50,8 @@ def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...
 
 def _without_objects(given: Any) -> Any:
     """Return laws that are objects of mvsim, also in a list, as tables."""
-    if is_dataclass(given) and not isinstance(given, type):
-        return asdict(given)
+    if isinstance(given, BaseModel):
+        return given.model_dump()
     return [_without_objects(one) for one in given] if isinstance(given, list | tuple) else given
 
 

@@ -79,6 +79,21 @@ def test_what_a_batch_system_gave(environment, size, cores, system, monkeypatch)
     assert (available_bytes(), available_cores()) == (size, cores)
 
 
+def test_open_files_are_allowed_up_to_the_hard_limit(monkeypatch):
+    limits_there, none = {}, resource.RLIM_INFINITY
+    monkeypatch.setattr("resource.getrlimit", lambda which: limits_there["now"])
+    monkeypatch.setattr("resource.setrlimit", lambda which, pair: limits_there.update(now=pair))
+    for before, allowed, after in (
+        ((64, 100), 80, (80, 100)),
+        ((64, 70), 70, (70, 70)),
+        ((64, none), 80, (80, none)),
+        ((none, none), 80, (none, none)),
+        ((200, 300), 80, (200, 300)),
+    ):
+        limits_there["now"] = before
+        assert (limits.allow_files(80), limits_there["now"]) == (allowed, after)
+
+
 def test_sizes_as_people_write_them():
     assert [bytes_of_text(text) for text in ("8G", "8 GiB", "1.5e9", "512mb", "7", "8X", "-1", "")] == [
         8 * 2**30, 8 * 2**30, 1_500_000_000, 512 * 2**20, 7, None, None, None,

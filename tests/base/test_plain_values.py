@@ -50,11 +50,11 @@ def test_types_of_others_become_those_of_python():
         Text("a"): np.str_("b"), "c": np.array("d"), "e": Word.ERM, "f": Method.ERM, "g": Whole(3), "h": Size.THREE, "i": np.int64(3),
         "j": np.bool_(True),
         "k": [np.float32(0.5), (np.array([1, 2]), range(2))], "l": np.float64(0.25), "m": np.array(["x", "y"]), "n": np.array(2.5), "o": None,
-        "p": np.array(["erm", Whole(1), None], dtype=object),
+        "p": np.array(["erm", Whole(1), None], dtype=object), "q": np.longdouble(0.5), "r": np.array([0.5], np.longdouble),
     }  # fmt: skip
     expected = {
         "a": "b", "c": "d", "e": "erm", "f": "erm", "g": 3, "h": 3, "i": 3, "j": True, "k": [0.5, [[1, 2], [0, 1]]], "l": 0.25, "m": ["x", "y"],
-        "n": 2.5, "o": None, "p": ["erm", 1, None],
+        "n": 2.5, "o": None, "p": ["erm", 1, None], "q": 0.5, "r": [0.5],
     }  # fmt: skip
     assert plain(given) == expected
     assert types(plain(given)) == types(expected)

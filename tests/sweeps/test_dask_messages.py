@@ -80,6 +80,16 @@ def test_a_script_without_a_main_guard_is_told_of_it_in_one_line(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 
+def test_too_few_open_files_are_named_before_anything_is_started(tmp_path):
+    body = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))\n" + SCRIPT.strip()
+    (tmp_path / "script.py").write_text('if __name__ == "__main__":\n    ' + body.replace("\n", "\n    "))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(
+        "workers=1: they need about 36 open files, and this process may have 30; raise the limit of this shell (ulimit -n), "
+    )
+    assert (done.stdout.count("\n"), done.stderr) == (1, "")
+
+
 FOREIGN = {
     "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "nonsense",

@@ -61,7 +61,7 @@ LETTERS = 88
 
 REPLAYS = (
     "\nSome genuine runs fail their replay: an escape magnifies the error of a step, and in these runs a record is further from the replay than the "
-    f"{LARGEST:g} tolerances that `mvsim verify` allows; the study `replays` asks the same of ten default runs of each kind.\n"
+    f"{LARGEST:g} tolerances that `mvsim verify` allows.\n"
 )
 """Why a run that the study itself made may be said not to be what it says it is."""
 

@@ -52,7 +52,7 @@ def growth_to_settle(factor: float, learned: np.ndarray) -> float:
     """Return by what factor time has to grow without a change.
 
     What has not been learned may still come, so that all of ``factor`` is waited for it. Once every view of every class is learned nothing is left to
-    come; then half of it is enough, on the scale of ln t on which views escape: its square root.
+    come, and the square root of the factor is enough: half of the wait in ln t, on which views escape.
     """
     return math.sqrt(factor) if learned.all() else factor
 

@@ -80,7 +80,9 @@ class RunOptions(BaseModel):
         0.0, description="Mass of the uniform law in each label, from 0 to 1."
     )
     integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
-        "flow", description="How time is stepped: along the gradient flow (flow), or by gradient descent (gd)."
+        "flow",
+        description="How time is stepped: along the gradient flow (flow), the same in large steps from escape to escape (escapes; experimental), or "
+        "by gradient descent (gd).",
     )
     t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME)] = Field(
         None,

@@ -145,7 +145,7 @@ def _lasting_text(run: Run, decision: Decision) -> list[str]:
     certified = float(lasting_times(run)[-1])
     details += [f"nothing is on its way to change it before t = {certified:.4g}"] if certified > last else []
     if not decision.is_lasting and decision.status == "inconclusive":
-        why = "what is missing may still come: " if decision.factor == PATIENCE else ""
+        why = "what is missing may still come, so that " if decision.factor == PATIENCE else ""
         details.append(f"too short to tell: {why}it and training accuracy have to last while t grows {fold_text(decision.factor)}")
         details += [f"go on with --resume --t-end {decision.until:.2g} or more"] if decision.until > last else []
     return details

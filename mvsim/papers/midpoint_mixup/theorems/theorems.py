@@ -1,17 +1,21 @@
 """Theorems 4.6 and 4.7 on one run.
 
-It is said whether what they state holds, by what margin, and whether it stays so. Each has two parts, training accuracy and features. A part
-is decided only if what it is about has not changed while time grew by `mvsim.papers.midpoint_mixup.evidence.persistence.FACTOR`, because the
-theorems speak of all later times; before that it is inconclusive. Once every view is learned the root of it is enough
-(`mvsim.runs.recording.settling.growth_to_settle`), and a certificate of the run in place of a part of it (`mvsim.runs.recording.settling`). What has
-not been learned may still come. So a verdict that rests on what is missing, that Theorem 4.7 fails or that Theorem 4.6 holds, is given only once it
-has been missing while t grew by `mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE`. Theorem 4.6 is spared the wait, not the time, where the
-run predicts that no second feature comes in enough classes before that (`mvsim.papers.midpoint_mixup.theorems.permanence`). Under Midpoint Mixup
-nothing like it is predicted. What is said is about the run and up to its end.
+Each has two parts, training accuracy and features. The theorems speak of all later times, so a part is decided only once what it is about has not
+changed while time grew by a factor:
+
+| what the verdict rests on | time must grow by |
+|---|---|
+| what has been learned, training accuracy 1 | `mvsim.papers.midpoint_mixup.evidence.persistence.FACTOR` |
+| the same, once every view is learned | its root, or less with a certificate of the run (`mvsim.runs.recording.settling`) |
+| what is missing: Theorem 4.7 fails, Theorem 4.6 holds | `mvsim.papers.midpoint_mixup.evidence.persistence.PATIENCE`: it may still come |
+| the same, Theorem 4.6, and no second feature is predicted in enough classes before that | `FACTOR` |
+
+Before that it is inconclusive. Under Midpoint Mixup nothing is predicted (`mvsim.papers.midpoint_mixup.theorems.permanence` has what is under ERM).
+What is said is about the run and up to its end.
 
 They speak of all later times, from some time on, which is read as that from which training accuracy is 1. A theorem fails at once where since then so
-many classes have lost a learned view that the others are too few. That a lost view comes back is not waited for, a convention: in none of the 60 runs
-of the study flow_waiting, all of Midpoint Mixup, was one lost for a while.
+many classes have lost a learned view that the others are too few. That a lost view comes back is not waited for, a convention: in none of 60 runs
+of Midpoint Mixup (study flow_waiting, revision a52b6aa) was one lost for a while.
 
 A view is learned if it suffices wherever that was looked at, as Definition 4.5 has it, and not learned otherwise. One that has escaped and suffices
 on a part of D is on its way or stuck: it is not enough for Theorem 4.7, and leaves its class open for Theorem 4.6. A dormant view, on which all

@@ -34,8 +34,8 @@ SOON = 1000.0
 """Factor of time after the end of a run within which what is predicted is said as a multiple of that end, too."""
 
 COUNTED_ON = 0.5
-"""Part of the way in ln t, to where nothing happens by the fit, that is expected to be free of events: in the study permanence some escapes came
-before all of that way, none before three quarters of it."""
+"""Part of the predicted time without events, in ln t, that is relied on: in the study permanence some escapes came before its end, none before three
+quarters of it."""
 
 TESTED = 4.0
 """Decades of time after the end of a run over which that study compared what was predicted with what came; what lies beyond is extrapolated."""
