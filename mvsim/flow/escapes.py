@@ -111,7 +111,7 @@ class EscapeFollower(FlowIntegrator):
 
     name = "escapes"
     called = "the gradient flow, from escape to escape,"
-    usual = 1e-2
+    usual = 5e-3
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
         super().__init__(field, rtol)
@@ -145,7 +145,7 @@ class EscapeFollower(FlowIntegrator):
             told = foretell(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
             jump = None
             if stage.past is not None and step > memory.wait and not ending and told.times.min(initial=np.inf) <= stage.left:
-                jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, told, learned, state.time, memory.since)
+                jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, told, learned, state.time, memory.since, stage.is_fresh)
                 if jump is None and stage.jumps.refused:
                     memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
                 ending = jump is not None and jump.h >= left

@@ -21,7 +21,9 @@ POWER_OF_RTOL = 0.17
 LAST_TIME = 1e250
 """Time at which the flow is left unless another is given; escapes take of the order of (rho / c(0))^(alpha - 2)."""
 
-Rtol = Annotated[float | None, pydantic.Field(description=f"relative error that one step may make, 1e-10 to 0.1; default {RTOL:g}")]
+Rtol = Annotated[
+    float | None, pydantic.Field(description=f"relative error that one step may make, 1e-10 to 0.1; default {RTOL:g}, with escapes 0.005")
+]
 
 
 class FlowIntegrator(Integrator):

@@ -80,12 +80,12 @@ class Jumps:
 
     def __init__(self, steps: LargeSteps) -> None:
         self._steps, self._layout, self._chart = steps, steps.layout, steps.chart
-        self.refused = False
+        self.refused = self.needs_mark = False
 
     def attempt(
-        self, stiff: StiffNeurons, now: Moment, past: Past, h: float, told: Foretold, learned: np.ndarray, time: float, since: float
+        self, stiff: StiffNeurons, now: Moment, past: Past, h: float, told: Foretold, learned: np.ndarray, time: float, since: float, fresh: bool
     ) -> Jump | None:
-        """Return a jump from ``now``, None if none can be promised.
+        """Return a jump from ``now``, None if none can be promised; a jump to an escape starts at a mark, where the speeds of all clocks are known.
 
         Parameters
         ----------
@@ -95,6 +95,8 @@ class Jumps:
             Size of the next step.
         time, since : float
             Time, and that since something last happened.
+        fresh : bool
+            Whether this is a mark; if it is not and a jump can be promised, `needs_mark` is set.
         """
         self.refused, te = False, float(told.times.min(initial=np.inf))
         if te == np.inf:
@@ -108,6 +110,9 @@ class Jumps:
         elapsed = np.log(since / (since - past.h)) if since > past.h else np.inf
         drift = np.abs(begun / leads.force(past.moment) - 1.0) * leads.weight
         if elapsed > 5.0 or float(drift.max(initial=0.0)) > DRIFT * min(elapsed, 1.0):
+            return None
+        if not fresh:
+            self.needs_mark = True
             return None
         for _ in range(HALVED + 1):
             if not size > SHORTEST * h:

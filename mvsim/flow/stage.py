@@ -136,13 +136,18 @@ class Stage:
         self.stiff.age += 1
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether no step has been made."""
+        return self._elapsed == 0.0
+
+    @property
     def left(self) -> float:
         """The time that is left to the next mark."""
         return self._longest - self._elapsed
 
     def is_over(self, told: Foretold, h: float) -> bool:
-        """Whether half of the time is over, or neurons that wait come before what was foretold before a step of size h."""
-        return self.left < 0.5 * self._longest or float(told.times.min(initial=np.inf)) - h > self.left
+        """Whether half of the time is over, a jump could be made, or neurons that wait come before what was foretold before a step of size h."""
+        return self.jumps.needs_mark or self.left < 0.5 * self._longest or float(told.times.min(initial=np.inf)) - h > self.left
 
     def of_all(self, few: np.ndarray) -> np.ndarray:
         """Return values (n,) of all correlations: of these, and 0."""
