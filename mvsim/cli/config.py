@@ -48,7 +48,7 @@ def refuse_empty_names(app: App, commands: tuple[str, ...], arguments: ArgumentC
 
 def read_toml(path: str | os.PathLike[str], name: str) -> dict[str, Any]:
     """Return what a TOML file says; ``name`` is what the file is called in messages."""
-    if Path(path).exists() and not Path(path).is_file():  # a device may be without end, and a pipe without a beginning
+    if os.path.exists(path) and not os.path.isfile(path):  # a device may be without end, and a pipe without a beginning
         raise UsageError(f"{name}={path_text(path)}: is not a file; give the name of a readable TOML file")
     text = ""
     try:

@@ -250,7 +250,7 @@ def verify(
 
 
 def _is_folder(run: Any) -> TypeGuard[str | os.PathLike[str]]:
-    return isinstance(run, (str, os.PathLike)) and Path(run).is_dir()
+    return isinstance(run, (str, os.PathLike)) and os.path.isdir(run)
 
 
 def several(name: str, values: Any) -> list[Any]:

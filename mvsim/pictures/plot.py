@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mvsim.base.echo import echo
@@ -61,7 +60,7 @@ def plot(
     runs, panels, classes, title = map(plain, (runs, panels, classes, title))
     if isinstance(runs, str) and not runs:
         raise UsageError("runs='': must be the name of a run file or of the folder of a sweep")
-    if isinstance(runs, str | os.PathLike) and Path(runs).is_dir():
+    if isinstance(runs, str | os.PathLike) and os.path.isdir(runs):
         runs = open_sweep(runs)
     if not isinstance(runs, SweepRuns):
         several = [runs] if isinstance(runs, Drawn) else runs

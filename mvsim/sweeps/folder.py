@@ -203,8 +203,8 @@ class SweepFolder(RunFolder):
     def open(cls, path: str | os.PathLike[str]) -> SweepFolder:
         """Return the folder at a path."""
         if not is_sweep(check_path("path", path, "the folder of a sweep")):
-            reason = f"is a directory without {STUDY_FILE}, so no sweep" if Path(path).is_dir() else "is a file, and a sweep is a folder"
-            what = reason if Path(path).exists() else "there is no such folder"
+            reason = f"is a directory without {STUDY_FILE}, so no sweep" if os.path.isdir(path) else "is a file, and a sweep is a folder"
+            what = reason if os.path.exists(path) else "there is no such folder"
             raise UsageError(f"{path_text(path)}: {what}; give the folder that `mvsim sweep` has made")
         place = Path(path) / STUDY_FILE
         saved = _read(place)

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -257,9 +256,9 @@ def open_runs(where: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
         If there is no sweep in the folder, or no file of that name, or one is not a run.
     """
     if isinstance(where, str | os.PathLike):
-        if Path(where).is_dir():
+        if os.path.isdir(where):
             return open_sweep(where)
-        files = [os.fspath(where)] if Path(where).exists() else sorted(glob.glob(os.fspath(where)))
+        files = [os.fspath(where)] if os.path.exists(where) else sorted(glob.glob(os.fspath(where)))
         if not files:
             raise UsageError(f"{shortened(os.fspath(where))}: no such file; give the folder of a sweep, or a pattern of run files as '*.nc'")
         return Runs(open_run(path) for path in files)

@@ -167,3 +167,10 @@ def test_what_is_drawn_is_named_by_any_type(tmp_path):
     for runs in (np.array(3), b"run.nc", np.array([3])):
         with pytest.raises(mvsim.UsageError, match=r"^runs"):
             mvsim.plot(runs)
+
+
+def test_names_that_no_file_can_have_are_refused():
+    for name in ("x" * 5000, "x/" * 3000, "a\0b", "\udcff" * 300):
+        for function in (mvsim.verify, mvsim.open_run, mvsim.open_runs):
+            with pytest.raises(mvsim.UsageError):
+                function(name)

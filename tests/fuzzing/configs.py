@@ -11,7 +11,7 @@ from fuzzing.laws import HUGE, beta_laws, digits, mixing_laws
 from fuzzing.words import SIMULATE, SMALL
 
 FILE = "settings.toml"
-MADE = ("mvsim-k*-seed*.nc", "run.nc")
+MADE = ("mvsim-*seed*.nc", "run.nc")
 KEYS = (
     "sed",
     "plot",

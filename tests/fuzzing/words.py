@@ -109,7 +109,7 @@ CONTRADICTIONS: tuple[tuple[tuple[tuple[str, str | None], ...], tuple[str, ...]]
 
 def _command(words: tuple[str, ...], label: str, named: tuple[str, ...] = (), refused: bool | None = None) -> Command:
     made = [word for word in words if word.endswith(".nc")]
-    default = "mvsim-k*-seed*.nc"
+    default = "mvsim-*seed*.nc"
     return Command(words, label, named, refused, makes=(*made, *(name.removeprefix("./") for name in made), default))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mvsim.base.options import document
@@ -132,5 +132,5 @@ def simulate(
         if run_options.out is not None:
             stack.enter_context(lock_run(run_options.out))
             ensure_writable(run_options.out, force=run_options.force, resume=run_options.resume)
-        saved = read_run(run_options.out) if run_options.out is not None and run_options.resume and Path(run_options.out).exists() else None
+        saved = read_run(run_options.out) if run_options.out is not None and run_options.resume and os.path.exists(run_options.out) else None
         return Session(request, saved).run()
