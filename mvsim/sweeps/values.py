@@ -31,7 +31,7 @@ _RANGE = re.compile(r"(-?\d{1,30}):(-?\d{1,30})(?::(\d{1,30}))?")
 
 def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...]:
     """Return the values that a study gives for one name."""
-    raw = plain(_without_objects(raw))
+    raw = plain([_table(one) for one in raw] if isinstance(raw, list | tuple) else _table(raw))
     if isinstance(raw, str):
         values = _read_text(name, raw)
     elif isinstance(raw, list | tuple):
@@ -48,11 +48,9 @@ def read_values(name: str, raw: Any, repeated: bool = False) -> tuple[Value, ...
     return tuple(values)
 
 
-def _without_objects(given: Any) -> Any:
-    """Return laws that are objects of mvsim, also in a list, as tables."""
-    if isinstance(given, BaseModel):
-        return given.model_dump()
-    return [_without_objects(one) for one in given] if isinstance(given, list | tuple) else given
+def _table(value: Any) -> Any:
+    """Return a law that is an object of mvsim as a table, other values as they are."""
+    return value.model_dump() if isinstance(value, BaseModel) else value
 
 
 def _is_plain(value: Any, levels: int = DEEPEST) -> bool:
