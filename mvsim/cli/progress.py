@@ -220,7 +220,7 @@ def pace(status: dict[str, Any]) -> str:
     elif not status.get("steps"):
         until = status.get("until")
         parts.append(
-            f"ends at t = {until:.3g} or soon after unless something changes"
+            f"ends by t = {until:.3g} unless something changes"
             if until
             else "until training accuracy is 1 and nothing changes any more"
         )

@@ -110,7 +110,7 @@ class EscapeFollower(FlowIntegrator):
     """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled."""
 
     name = "escapes"
-    called = "the gradient flow, from escape to escape,"
+    called = "the gradient flow, from escape to escape (experimental),"
     usual = 5e-3
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:

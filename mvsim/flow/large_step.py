@@ -35,7 +35,7 @@ LARGEST_RATIO = 2.4
 """h / h_before up to which the formula of second order is stable."""
 
 SOLVED, OWN_SOLVED = 3.0, 0.1
-"""Parts of the tolerance to which the equation of a step is solved, in units of the field: all correlations in the mean square, and own ones."""
+"""Parts of the tolerance to which the equation of a step is solved, in units of the field: all correlations in the root mean square, and own ones."""
 
 OWN, OTHERS = 3.0, 5.0
 """Errors that own correlations of stiff neurons, and those that are neither own nor on the chart, may have, in tolerances."""

@@ -24,7 +24,7 @@ from mvsim.base.errors import DivergedError
 from mvsim.flow.stiff_neurons import NEAR_GAMMA, StiffNeurons
 
 LARGEST_OF_ALL = 30.0
-"""Most that a single correlation may still be wrong, in parts of what all may be in the mean square."""
+"""Most that a single correlation may still be wrong, in parts of what all may be in the root mean square."""
 
 SECANTS = 4
 """Changes of the gradient that are remembered within one equation."""
@@ -41,7 +41,7 @@ class Accuracy(NamedTuple):
     unit : numpy.ndarray
         (s,) the change of each correlation that counts as 1.
     rms : float
-        How large the mean square of the last correction may be.
+        How large the root mean square of the last correction may be.
     own : numpy.ndarray
         (s,) bool: the own correlations.
     own_error : float

@@ -33,7 +33,7 @@ def test_unknown_end_and_rate():
     late = {**STATUS, "steps": None, "seconds_left": None}
     at_the_end = progress.pace({**late, "until": 5e8, "seconds_left": 79.6})
     assert at_the_end == "step 1200, 12 of 20 features escaped, next at t = 3.4e+08, 412 steps/s"
-    assert progress.pace(late) == "step 1200, ends at t = 2.04e+06 or soon after unless something changes, 412 steps/s"
+    assert progress.pace(late) == "step 1200, ends by t = 2.04e+06 unless something changes, 412 steps/s"
     assert progress.pace({**STATUS, "steps": None}).endswith("412 steps/s, 1 min 20 s left at the present pace")
 
 
@@ -71,7 +71,7 @@ def test_a_narrow_terminal_shows_the_whole_pace():
         display._live.refresh()
     shown = " ".join(re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", " ", console.file.getvalue()).split())
     assert "run 3 of 20" in shown
-    assert "step 1200, ends at t = 2.04e+06 or soon after unless something changes, 412 steps/s" in shown
+    assert "step 1200, ends by t = 2.04e+06 unless something changes, 412 steps/s" in shown
 
 
 def test_log_says_that_kernels_are_compiled():

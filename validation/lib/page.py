@@ -13,7 +13,7 @@ from lib.tables import table
 PARTS: dict[str, tuple[str, ...]] = {
     "The theorems": (
         "readme_figure", "theorems", "paths", "proof_map", "midpoint_escapes", "permanence", "exceptions", "default_regime", "default_separability",
-        "main_job",
+        "main_job", "main_job_escapes",
     ),
     "Linear models (Section 3)": ("linear_verdicts", "linear_regime", "linear_in_network"),
     "Minimum-variance features": ("minimum_variance_views", "minimum_variance_figures"),

@@ -301,15 +301,6 @@ LARGEST = max(HELD_OUT)
 """The k of which headline, picture and README speak."""
 
 
-def quotes(results: dict[str, Any]) -> list[str]:
-    found = _hardest(results)
-    return [
-        f"At k = {LARGEST}, r0 = {found['r0']:g} the initial state tells for {found['right']} of {found['classes']} classes whether one view or both "
-        "escape under ERM",
-        f'"one" for all is right for {found["base"]}',
-    ]
-
-
 def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     none, one, both = np.sum(list(results["learned"].values()), axis=0)
     return {"glossary.md": [f"in {both} of {none + one + both} such classes both features were learned"]}

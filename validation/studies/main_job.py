@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,11 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         return simulated(out, options.limit, earlier) | verified(out)
 
 
-def simulated(out: Path, limit: float, earlier: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the run took and came to, with the results of the call that began it, if another did."""
-    command = [sys.executable, "-m", "mvsim", "simulate", "--k", "50", "--method", "midpoint", "--quiet", "--out", str(out)]
-    process = subprocess.Popen([*command, *(["--resume"] if earlier else [])], stdout=subprocess.DEVNULL)
+def simulated(out: Path, limit: float, earlier: Mapping[str, Any], words: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what the run took and came to, with the results of the call that began it, if another did; ``words`` are added to the command."""
+    command = ["mvsim", "simulate", "--k", "50", "--method", "midpoint", *words]
+    more = ["--quiet", "--out", str(out), *(["--resume"] if earlier else [])]
+    process = subprocess.Popen([sys.executable, "-m", *command, *more], stdout=subprocess.DEVNULL)
     try:
         process.wait(limit)
     except subprocess.TimeoutExpired:
@@ -68,7 +69,7 @@ def simulated(out: Path, limit: float, earlier: Mapping[str, Any]) -> dict[str, 
     run = mvsim.open_run(out)
     result = outcome(run)
     return {
-        "command": "mvsim simulate --k 50 --method midpoint",
+        "command": " ".join(command),
         "load": max(os.getloadavg()[0], earlier.get("load", 0.0)),
         "cores": len(os.sched_getaffinity(0)),
         "seconds": run.provenance["wall_seconds"],
@@ -90,7 +91,7 @@ def verified(run: Path) -> dict[str, Any]:
 
 
 def judge(results: dict[str, Any]) -> list[str]:
-    faults = _time_faults(results)
+    faults = time_faults(results)
     if results["peak_bytes"] > GIB:
         faults.append(TargetMissed(f"{results['peak_bytes'] / GIB:.2g} GiB of memory; target 1 GiB"))
     if code := results["verify_exit_code"]:
@@ -98,7 +99,7 @@ def judge(results: dict[str, Any]) -> list[str]:
     return faults
 
 
-def _time_faults(results: dict[str, Any]) -> list[str]:
+def time_faults(results: dict[str, Any]) -> list[str]:
     stopped, late = results["status"] == "interrupted", results["seconds"] > TARGET
     took = f"{results['seconds']:.0f} s"
     missed = TargetMissed(f"{f'stopped at {took}, not settled' if stopped else f'the run takes {took}'}; target {TARGET:g} s")
