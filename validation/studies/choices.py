@@ -85,7 +85,7 @@ PARTS = {
         "delta4 k^1.5 (delta3 half of it)", (0.0, 0.1, 0.2, 0.4, 0.7, 1.0), lambda size: {"delta3": size / 16.0, "delta4": size / 8.0}
     ),
     "alpha": _supposed("alpha, power of the activation", (2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), lambda alpha: {"alpha": alpha}),
-    "k": _supposed("k, number of classes", (3, 4, 6, 8), lambda k: {"k": k}),
+    "k": Part("k, number of classes", "N = 200", (3, 4, 6, 8), lambda k: with_r0(k=k, r0=R0, N=200)),
     "mixing": Part(
         "a of the mixing law Beta(a, a)",
         "k = 3, N = 60",
