@@ -20,7 +20,7 @@ def answer(folder, *words, **environment):
 def folder(tmp_path_factory):
     """A folder with a run."""
     place = tmp_path_factory.mktemp("runs")
-    saved(synthetic_run("erm", k=3, records=10), place / "run.nc")
+    saved(synthetic_run("erm", k=3, records=10, options={"n_test": 20, "algorithm": "made up"}), place / "run.nc")
     return place
 
 

@@ -289,7 +289,7 @@ def test_a_state_that_jumps_between_two_records_is_found(runs, method):
     run = runs[method]
 
     def shrink(own):
-        own[-5:] *= 0.9
+        own[-4:] *= 0.9
 
     assert failing(with_own(run, shrink)) == {MOTION}
     verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(run))}
