@@ -6,7 +6,7 @@ of a class, own correlations and outputs; this integrator controls the errors of
 
 - `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
-- `foretold`: the escapes to come, which bound each step;
+- `forecast`: the escapes to come, which bound each step;
 - `jump`: one step over most of the time to the next escape, taken back if it does not keep its promise;
 - `growth`: no step is longer than what grows takes to grow.
 
@@ -28,7 +28,7 @@ from mvsim.flow.base import Field, State, Visit
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import added
 from mvsim.flow.flow_integrator import FlowIntegrator, Rtol
-from mvsim.flow.foretold import Foretold, foretell
+from mvsim.flow.forecast import Forecast, forecast_of
 from mvsim.flow.jump import Jump
 from mvsim.flow.large_step import Past, Step
 from mvsim.flow.layout import Layout
@@ -142,23 +142,23 @@ class EscapeFollower(FlowIntegrator):
         ending = False  # whether t_end has changed a step: nothing after it can be resumed towards a later one
         while state.time < t_end:
             left, step, learned = t_end - state.time, state.step + 1, stage.layout.learned(stage.now.c)
-            told = foretell(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
+            forecast = forecast_of(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
             jump = None
-            if stage.past is not None and step > memory.wait and not ending and told.times.min(initial=np.inf) <= stage.left:
-                jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, told, learned, state.time, memory.since, stage.is_fresh)
+            if stage.past is not None and step > memory.wait and not ending and forecast.times.min(initial=np.inf) <= stage.left:
+                jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, forecast, learned, state.time, memory.since, stage.is_fresh)
                 if jump is None and stage.jumps.refused:
                     memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
                 ending = jump is not None and jump.h >= left
             if jump is not None and not ending:
                 end, size, iterations, cut = jump.end, jump.h, HARD, False
                 errors = memory.errors + stage.of_all(jump.errors)
-                memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, told))
+                memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, forecast))
             else:
-                wanted = min(memory.h, told.longest_step, stage.left)
+                wanted = min(memory.h, forecast.longest_step, stage.left)
                 cut = wanted >= left * (1.0 - 1e-14)
                 ending |= cut
                 try:
-                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= EASY, told, learned)
+                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= EASY, forecast, learned)
                 except StalledError as error:
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
                 assert taken.end is not None
@@ -169,7 +169,7 @@ class EscapeFollower(FlowIntegrator):
             time, lost = added(state.time, memory.time_lost, size)
             time = t_end if cut else time
             memory = replace(memory, h_before=size, iterations=iterations, since=0.0 if happened else memory.since + size, time_lost=lost)
-            mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.is_over(told, size)
+            mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.is_over(forecast, size)
             c, evaluations = stage.c, state.evaluations + stage.spent()
             if mark:
                 now, past, errors = stage.finished()
@@ -189,15 +189,15 @@ class EscapeFollower(FlowIntegrator):
         v = -self.field.loss_and_gradient(0, state.c)[1].ravel()
         now, nothing = Moment(chart, c, v), np.zeros(0)
         stage = self._stage(layout, chart, now, None, state.time)
-        told = foretell(stage.layout, stage.stiff.mask, stage.now, None, stage.steps.charted, stage.layout.learned(stage.now.c))
-        h = FIRST * min(told.next, float(np.abs(c).max() / max(np.abs(v).max(), 1e-300)) if told.next == np.inf else np.inf)
+        forecast = forecast_of(stage.layout, stage.stiff.mask, stage.now, None, stage.steps.charted, stage.layout.learned(stage.now.c))
+        h = FIRST * min(forecast.next, float(np.abs(c).max() / max(np.abs(v).max(), 1e-300)) if forecast.next == np.inf else np.inf)
         memory = Memory(chart, v, nothing, nothing, 0.0, h, 0, 0.0, 0.0, 0, state.step, np.zeros(layout.size))
         return replace(state, evaluations=state.evaluations + 1), memory
 
-    def _step(self, stage: Stage, h: float, easy: bool, told: Foretold, learned: np.ndarray) -> tuple[Step, float]:
+    def _step(self, stage: Stage, h: float, easy: bool, forecast: Forecast, learned: np.ndarray) -> tuple[Step, float]:
         """Return a step and its size."""
         for attempt in range(ATTEMPTS):
-            step = stage.steps.attempt(stage.stiff, stage.now, stage.past, h, easy and attempt == 0, told, learned)
+            step = stage.steps.attempt(stage.stiff, stage.now, stage.past, h, easy and attempt == 0, forecast, learned)
             if step.end is not None and step.error <= MOST_ERROR:
                 return step, h
             if step.end is not None:
@@ -215,8 +215,8 @@ def _next_size(step: Step, size: float, refused: bool) -> float:
     return size * (0.8 if step.iterations > MANY else 1.0) * min(by_iterations, by_error)
 
 
-def _after_jump(jump: Jump, told: Foretold) -> float:
+def _after_jump(jump: Jump, forecast: Forecast) -> float:
     """Return the size of the step after a jump."""
-    te = float(told.times.min(initial=np.inf))
+    te = float(forecast.times.min(initial=np.inf))
     h = 0.1 * jump.h if te == np.inf else AFTER_JUMP * (te - jump.h)
     return min(h, AFTER_HALVED * jump.h) if jump.halved else h

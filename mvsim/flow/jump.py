@@ -1,13 +1,13 @@
 """Between escapes: one step over most of the time to the next one.
 
 Once the forces K on what escapes next drift by less than a small part while the time since the last event grows e-fold, nothing happens until the
-next foretold escape, at te, but that clocks run and stiff neurons follow their balance. Then one step H = `PART` te of backward Euler takes stiff
+next predicted escape, at te, but that clocks run and stiff neurons follow their balance. Then one step H = `PART` te of backward Euler takes stiff
 neurons there, relaxed once more at the end, and clocks go on by H K0. The force at the end, K1, is the test: with the mean of both the clocks
 are right to second order, and a clock is wrong by at most H |K1 - K0| / 2K. What that adds to the error of the next escape is at most
 
     H |K1 - K0| / (2 max(K0, K1)),
 
-relative to the time of the escape. A jump is taken back and halved if it is more than promised, if an own correlation comes up that was not foretold,
+relative to the time of the escape. A jump is taken back and halved if this is above its bound, if an own correlation comes up unpredicted,
 if the pace of one that others carry changes too much, if one of a stiff neuron moves otherwise than its velocities at both ends say, or if the
 jump is longer than what grows takes to grow (`mvsim.flow.growth`). An accepted jump is the past of the next step: a restart costs more than the jump.
 """
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mvsim.base.errors import DivergedError
-from mvsim.flow.foretold import CARRIED, Foretold
+from mvsim.flow.forecast import CARRIED, Forecast
 from mvsim.flow.large_step import LEAST_OWN, LargeSteps, Past
 from mvsim.flow.moment import Moment, carried_on
 from mvsim.flow.proximal_newton import minimise
@@ -41,11 +41,11 @@ HALVED = 2
 """How often a jump is tried again with half its size."""
 
 MOTION = 0.05
-"""Largest difference between the motion of an own correlation and that told by its velocities, relative to it or to `LEAST_OWN` of its threshold.
+"""Largest difference between the motion of an own correlation and what its velocities say, relative to it or to `LEAST_OWN` of its threshold.
 At k = 50 the second view of class 10 escapes in the neuron of the first: with 0.3 it is 3 % late."""
 
 RISE = 0.15
-"""Part of its threshold by which an own correlation may come up unforetold."""
+"""Part of its threshold by which an own correlation may come up without being predicted."""
 
 MOST_RISE = 1e-4
 """Part of itself by which the loss may rise in a jump; along the flow it never rises."""
@@ -84,13 +84,13 @@ class Jumps:
         self.refused = self.needs_mark = False
 
     def attempt(
-        self, stiff: StiffNeurons, now: Moment, past: Past, h: float, told: Foretold, learned: np.ndarray, time: float, since: float, fresh: bool
+        self, stiff: StiffNeurons, now: Moment, past: Past, h: float, forecast: Forecast, learned: np.ndarray, time: float, since: float, fresh: bool
     ) -> Jump | None:
         """Return a jump from ``now``, None if none can be promised; a jump to an escape starts at a mark, where the speeds of all clocks are known.
 
         Parameters
         ----------
-        stiff, now, past, told, learned
+        stiff, now, past, forecast, learned
             As for a step.
         h : float
             Size of the next step.
@@ -99,14 +99,14 @@ class Jumps:
         fresh : bool
             Whether this is a mark; if it is not and a jump can be promised, `needs_mark` is set.
         """
-        self.refused, te = False, float(told.times.min(initial=np.inf))
+        self.refused, te = False, float(forecast.times.min(initial=np.inf))
         if te == np.inf:
             return self._onwards(stiff, now, past, h, learned, time)
         wanted = PART * te
         size = min(wanted, self._carried_time(stiff, now, learned))
         if not SHORTEST * h < size < np.inf or size < 0.05 * wanted or wanted > LONGEST * h:
             return None
-        leads = self._leads(stiff, now, past, told, learned, te, size)
+        leads = self._leads(stiff, now, past, forecast, learned, te, size)
         begun = leads.force(now)
         elapsed = np.log(since / (since - past.h)) if since > past.h else np.inf
         drift = np.abs(begun / leads.force(past.moment) - 1.0) * leads.weight
@@ -118,7 +118,7 @@ class Jumps:
         for _ in range(HALVED + 1):
             if not size > SHORTEST * h:
                 return None
-            jump = self._jump(stiff, now, size, leads, begun, told, learned, time + te, te)
+            jump = self._jump(stiff, now, size, leads, begun, forecast, learned, time + te, te)
             if jump is not None:
                 return jump._replace(halved=size < 0.7 * wanted)
             self.refused = True
@@ -134,14 +134,14 @@ class Jumps:
         if not learned.all() or float((np.abs(now.v[own]) * h / scale).max(initial=0.0)) > PACE or size < SHORTEST * h:
             return None
         nothing = Leads(self._steps, np.zeros(0, int), np.zeros(0, int), np.zeros(0))
-        told = Foretold(*(np.zeros(0, kind) for kind in (int, float, float, float, bool, float)))
-        jump = self._jump(stiff, now, size, nothing, np.zeros(0), told, learned, np.inf, 0.0)
+        forecast = Forecast(*(np.zeros(0, kind) for kind in (int, float, float, float, bool, float)))
+        jump = self._jump(stiff, now, size, nothing, np.zeros(0), forecast, learned, np.inf, 0.0)
         self.refused = jump is None
         return jump
 
     def _carried_time(self, stiff: StiffNeurons, now: Moment, learned: np.ndarray) -> float:
         """Return half of the time that an own correlation which others carry takes to come up."""
-        own = self._unforetold(stiff, now.c, learned)
+        own = self._unpredicted(stiff, now.c, learned)
         own = own[now.v[own] > 0.0]
         return 0.5 * float(((CARRIED * self._layout.threshold[own] - now.c[own]) / now.v[own]).min(initial=np.inf))
 
@@ -150,16 +150,16 @@ class Jumps:
         layout = self._layout
         return layout.own[(stiff.mask | ~self._steps.charted)[layout.own] & ~learned[layout.view[layout.own]]]
 
-    def _unforetold(self, stiff: StiffNeurons, c: np.ndarray, learned: np.ndarray) -> np.ndarray:
+    def _unpredicted(self, stiff: StiffNeurons, c: np.ndarray, learned: np.ndarray) -> np.ndarray:
         own = self._own(stiff, learned)
         return own[c[own] <= CARRIED * self._layout.threshold[own]]
 
-    def _leads(self, stiff: StiffNeurons, now: Moment, past: Past, told: Foretold, learned: np.ndarray, te: float, size: float) -> Leads:
+    def _leads(self, stiff: StiffNeurons, now: Moment, past: Past, forecast: Forecast, learned: np.ndarray, te: float, size: float) -> Leads:
         """Return what the jump is judged by: the escapes to come, and own correlations that others carry or that drift slowly."""
         layout, b = self._layout, self._layout.threshold
-        soon = told.times < 1e4 * te
-        index, free, times = told.index[soon], told.is_free[soon], told.times[soon]
-        others = np.setdiff1d(self._own(stiff, learned), told.index)
+        soon = forecast.times < 1e4 * te
+        index, free, times = forecast.index[soon], forecast.is_free[soon], forecast.times[soon]
+        others = np.setdiff1d(self._own(stiff, learned), forecast.index)
         steady = np.abs(past.moment.v[others] / np.where(now.v[others] == 0.0, np.inf, now.v[others]) - 1.0)
         x, v = now.c[others], now.v[others]
         carried = (x <= CARRIED * b[others]) & (x > -2.0 * b[others]) & (v > 0.0) & (_time_up(x, b[others]) < 3.0 * te * v) & (steady < 0.5)
@@ -179,7 +179,7 @@ class Jumps:
         size: float,
         leads: Leads,
         begun: np.ndarray,
-        told: Foretold,
+        forecast: Forecast,
         learned: np.ndarray,
         until: float,
         te: float,
@@ -209,7 +209,7 @@ class Jumps:
         wrong = 0.5 * size * np.abs(ended - begun) / largest
         if float((wrong * leads.weight).max(initial=0.0)) > PROMISED * until:
             return None
-        if self._surprises(stiff, now, there, size, told, learned, until, te):
+        if self._surprises(stiff, now, there, size, forecast, learned, until, te):
             return None
         mean = 0.5 * (begun + ended)
         on_chart = self._steps.charted & ~stiff.mask
@@ -228,9 +228,9 @@ class Jumps:
         return Jump(Moment(self._chart, c, v), size, False, errors)
 
     def _surprises(
-        self, stiff: StiffNeurons, now: Moment, there: Moment, size: float, told: Foretold, learned: np.ndarray, until: float, te: float
+        self, stiff: StiffNeurons, now: Moment, there: Moment, size: float, forecast: Forecast, learned: np.ndarray, until: float, te: float
     ) -> bool:
-        """Whether something has come up, or is about to, that was not foretold."""
+        """Whether something has come up, or is about to, that was not predicted."""
         layout, b = self._layout, self._layout.threshold
         if (~learned & (layout.largest_own(there.c) > layout.of_views) & (layout.largest_own(now.c) < layout.of_views)).any():
             return True
@@ -238,7 +238,7 @@ class Jumps:
         x0, x1, v0, v1 = now.c[own], there.c[own], now.v[own], there.v[own]
         if (x1 - np.maximum(x0, 0.0) > RISE * b[own]).any():
             return True
-        soon = (v1 > 0.0) & (x1 < b[own]) & (x1 > -2.0 * b[own]) & ~np.isin(own, told.index)
+        soon = (v1 > 0.0) & (x1 < b[own]) & (x1 > -2.0 * b[own]) & ~np.isin(own, forecast.index)
         soon &= np.abs(_time_up(x1, b[own])) < 3.0 * te * v1
         if (np.abs(1.0 - v0[soon] / v1[soon]) * size / 2.0 > 3.0 * PROMISED * until).any():
             return True
@@ -253,7 +253,7 @@ class Jumps:
 
 
 def _time_up(x: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return (a,): way of carried correlations to where they are foretold."""
+    """Return (a,): way of carried correlations to where their escapes are predicted."""
     return np.minimum(CARRIED * b - x, np.where(x > 0.02 * b, x / 6.0, np.inf))
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from mvsim.base.errors import DivergedError
 from mvsim.flow.base import Field
 from mvsim.flow.chart import EscapeChart
-from mvsim.flow.foretold import Foretold
+from mvsim.flow.forecast import Forecast
 from mvsim.flow.growth import outruns_growth
 from mvsim.flow.interface import Motion
 from mvsim.flow.layout import Layout
@@ -112,7 +112,7 @@ class LargeSteps:
         unit = self.field.units(c.reshape(self.layout.shape)).step.ravel()[stiff.index]
         return Accuracy(unit, SOLVED * self.tolerance, self.layout.is_own[stiff.index], OWN_SOLVED * self.tolerance)
 
-    def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, told: Foretold, learned: np.ndarray) -> Step:
+    def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, forecast: Forecast, learned: np.ndarray) -> Step:
         """Try a step of size h; ``easy`` says that the last equations took few iterations."""
         omega = h / past.h if past is not None else np.inf
         if past is not None and omega <= LARGEST_RATIO:
@@ -140,9 +140,9 @@ class LargeSteps:
         speed = -self.chart.slope(c) * gradient
         c = np.where(stiff.mask, c, self.chart.to_c(target_u + gamma * speed))
         end = Moment(self.chart, c, np.where(stiff.mask, (c - target) / gamma, speed / self.chart.slope(c)))
-        return Step(end, iterations, self.error_of(stiff, now, past if order == 2 else None, end, h, told, learned), order)
+        return Step(end, iterations, self.error_of(stiff, now, past if order == 2 else None, end, h, forecast, learned), order)
 
-    def error_of(self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, told: Foretold, learned: np.ndarray) -> float:
+    def error_of(self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, forecast: Forecast, learned: np.ndarray) -> float:
         """Return the error of a step in tolerances; `past` for the formula of second order.
 
         Its error is h^2 (h + h') / (3 (2 h + h')) times the second difference of the velocity, that of backward Euler h / 2 times the first one.
@@ -158,7 +158,7 @@ class LargeSteps:
         waiting = self.chart.index[(now.u < b)[self.chart.index] & ~stiff.mask[self.chart.index]]
         on_chart = local(end.w[waiting], now.w[waiting], None if past is None else past.moment.w[waiting])
         hardly = (layout.is_own & learned[layout.view])[waiting] | (
-            end.u[waiting] + 10.0 * min(told.next, 1e300) * np.maximum(end.w[waiting], 0.0) < b[waiting]
+            end.u[waiting] + 10.0 * min(forecast.next, 1e300) * np.maximum(end.w[waiting], 0.0) < b[waiting]
         )
         errors = [on_chart / (np.abs(end.u[waiting]) + b[waiting]) / np.where(hardly, LOOSE, 1.0)]
         if (now.u[waiting] < -b[waiting]).any() and ((now.u[waiting] < -b[waiting]) & (end.u[waiting] > b[waiting])).any():
@@ -168,7 +168,7 @@ class LargeSteps:
         scale = 0.1 * layout.largest_of_neurons(end.c)
         dormant = np.flatnonzero(~stiff.mask & ~self.charted)
         errors.append(error[dormant] / np.maximum(scale[dormant], 1e-300) / OTHERS)
-        by_law = told.index[~told.is_free & (told.times < 10.0 * told.next) & (layout.is_own | ~stiff.mask)[told.index]]
+        by_law = forecast.index[~forecast.is_free & (forecast.times < 10.0 * forecast.next) & (layout.is_own | ~stiff.mask)[forecast.index]]
         rising = layout.is_own & stiff.mask & ~learned[layout.view] & (end.c > EARLY * b) & (end.v > 0.0)
         by_law = np.union1d(by_law, np.flatnonzero(rising))
         by_law = by_law[end.c[by_law] < b[by_law]]

@@ -19,7 +19,7 @@ import numpy as np
 
 from mvsim.flow.base import Field
 from mvsim.flow.chart import EscapeChart
-from mvsim.flow.foretold import CARRIED, Foretold, foretell
+from mvsim.flow.forecast import CARRIED, Forecast, forecast_of
 from mvsim.flow.jump import Jumps
 from mvsim.flow.large_step import LargeSteps, Past
 from mvsim.flow.layout import Layout
@@ -33,7 +33,7 @@ SOON, NEAR = 20.0, 0.01
 RIVALS = 1.3
 """The force on all neurons of a view is the same, so that the first stays the first: others only count within so many times its time."""
 
-HARDLY = 10.0
+UNIMPORTANT = 10.0
 """By how much the time is said to be longer in a class that has learned all views: little depends on what escapes there."""
 
 LONGEST = 1.0 / SOON
@@ -65,8 +65,8 @@ class Stage:
         charted[chart.index] = True
         stiff = stiff_neurons(layout, now.c)
         mask = np.repeat(stiff, layout.features)
-        told = foretell(layout, mask, now, past and past.moment, charted, self._learned)
-        index, times = self._rivals(told)
+        forecast = forecast_of(layout, mask, now, past and past.moment, charted, self._learned)
+        index, times = self._rivals(forecast)
         chosen = self._chosen(stiff, mask, charted, index, times, time)
         self._longest = LONGEST * float(times[~chosen[layout.neuron[index]]].min(initial=np.inf))
 
@@ -91,14 +91,14 @@ class Stage:
         self.jumps = Jumps(self.steps)
         self._elapsed, self._whole_gradients = 0.0, 0
 
-    def _rivals(self, told: Foretold) -> tuple[np.ndarray, np.ndarray]:
+    def _rivals(self, forecast: Forecast) -> tuple[np.ndarray, np.ndarray]:
         """Return the escapes that matter and their times, (a,) each, of each view the first alone and those that are as close."""
-        view, is_own = self._whole.view[told.index], self._whole.is_own[told.index]
+        view, is_own = self._whole.view[forecast.index], self._whole.is_own[forecast.index]
         first = np.full(self._whole.of_views.size, np.inf)
-        np.minimum.at(first, view[is_own], told.times[is_own])
-        rivals = ~is_own | (told.times <= RIVALS * first[view])
-        index = told.index[rivals]
-        return index, told.times[rivals] * np.where(self._whole.is_open(self._learned)[index], 1.0, HARDLY)
+        np.minimum.at(first, view[is_own], forecast.times[is_own])
+        rivals = ~is_own | (forecast.times <= RIVALS * first[view])
+        index = forecast.index[rivals]
+        return index, forecast.times[rivals] * np.where(self._whole.is_open(self._learned)[index], 1.0, UNIMPORTANT)
 
     def _chosen(self, stiff: np.ndarray, mask: np.ndarray, charted: np.ndarray, index: np.ndarray, times: np.ndarray, time: float) -> np.ndarray:
         """Return (k m,) bool: the neurons that are stepped."""
@@ -145,9 +145,9 @@ class Stage:
         """The time that is left to the next mark."""
         return self._longest - self._elapsed
 
-    def is_over(self, told: Foretold, h: float) -> bool:
-        """Whether half of the time is over, a jump could be made, or neurons that wait come before what was foretold before a step of size h."""
-        return self.jumps.needs_mark or self.left < 0.5 * self._longest or float(told.times.min(initial=np.inf)) - h > self.left
+    def is_over(self, forecast: Forecast, h: float) -> bool:
+        """Whether half of the time is over, a jump could be made, or the next escape that is forecast comes after one that waits may."""
+        return self.jumps.needs_mark or self.left < 0.5 * self._longest or float(forecast.times.min(initial=np.inf)) - h > self.left
 
     def of_all(self, few: np.ndarray) -> np.ndarray:
         """Return values (n,) of all correlations: of these, and 0."""

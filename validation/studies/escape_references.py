@@ -19,6 +19,7 @@ import numpy as np
 from lib.tables import table
 
 import mvsim
+from mvsim.base.echo import quantity
 from mvsim.flow import INTEGRATORS, State
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.runs.recording.entries import EscapeLog
@@ -137,7 +138,7 @@ def headline(results: dict[str, Any]) -> str:
     rows = compared(results).values()
     missing = len(FLOWS) - len(results)
     worst = f"times differ by at most {max(row['largest'] for row in rows):.1e} from those at rtol = 1e-4" if rows else "only references are measured"
-    return f"In {len(rows)} flows with {sum(row['escapes'] for row in rows)} escapes, {worst}" + (
+    return f"In {quantity(len(rows), 'flow')} with {sum(row['escapes'] for row in rows)} escapes, {worst}" + (
         f" ({missing} more flows of the study are not measured)" if missing else ""
     )
 

@@ -16,6 +16,7 @@ import numpy as np
 from lib.tables import table
 
 import mvsim
+from mvsim.base.echo import quantity
 from mvsim.flow import EscapeFollower, GradientFlow, Integrator, State
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.multi_view.objectives import Objective
@@ -115,7 +116,7 @@ def headline(results: dict[str, Any]) -> str:
     parts = [summary(row) for row in results.values()]
     fewer = sum(row["flow"]["gradients"] for row in results.values()) / sum(row["escapes"]["gradients"] for row in results.values())
     return (
-        f"In {len(results)} flows escape times differ by at most {TIME * max(part['time'] for part in parts):.1%} and gaps by "
+        f"In {quantity(len(results), 'flow')} escape times differ by at most {TIME * max(part['time'] for part in parts):.1%} and gaps by "
         f"{GAP * max(part['plain_gap'] for part in parts):.0%} from those of a flow that takes {fewer:.0f} times the gradients"
     )
 

@@ -1,7 +1,7 @@
-"""The escapes to come, told from where correlations are and how they move, and how far a step may go towards them.
+"""The escapes to come, by where correlations are and how they move, and how far a step may go towards them.
 
 In its own coordinate y (`mvsim.flow.chart`) a correlation that escapes moves at the speed K, which changes as slowly as the force on it does. So it
-escapes after (b - y) / K. That is told of
+escapes after (b - y) / K. That is said of
 
 - all coordinates of the chart that still wait, in neurons that are not stiff;
 - own correlations of views that have not escaped, which were below 0 at the start or belong to a stiff neuron, once they are beyond `CARRIED` of
@@ -36,7 +36,7 @@ CLOSE, OVER = 0.9, 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
+class Forecast:
     """Escapes to come, in no order.
 
     Attributes
@@ -78,7 +78,7 @@ class Foretold:
         return float(np.maximum(part / self.speed, APPROACH * self.least).min(initial=np.inf))
 
 
-def foretell(layout: Layout, stiff: np.ndarray, now: Moment, before: Moment | None, charted: np.ndarray, learned: np.ndarray) -> Foretold:
+def forecast_of(layout: Layout, stiff: np.ndarray, now: Moment, before: Moment | None, charted: np.ndarray, learned: np.ndarray) -> Forecast:
     """Return the escapes to come.
 
     Parameters
@@ -115,7 +115,7 @@ def foretell(layout: Layout, stiff: np.ndarray, now: Moment, before: Moment | No
     way = np.concatenate([b[free] - now.u[free], b[by_law] - law.to_y(x)])
     index = np.concatenate([free, by_law])
     least = np.where(layout.is_own[by_law], 0.0, np.where(stiff[by_law], 0.1, 1e-3) * b[by_law] / now.v[by_law])
-    return Foretold(
+    return Forecast(
         index, way, np.concatenate([now.w[free], speed]), b[index], np.arange(index.size) < free.size, np.concatenate([np.zeros(free.size), least])
     )
 
