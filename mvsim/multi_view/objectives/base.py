@@ -221,7 +221,7 @@ class Objective(ABC):
                 product += weight * self.kernel.hessian_vector_product(c, v, points, self.pointwise)
             if self.weight_decay:
                 product += self.weight_decay * v
-        check_finite("the derivatives of the gradient are", c, product)
+        check_finite(f"the derivatives of the gradient along v, largest |v| = {np.abs(v).max(initial=0.0):.3g}, are", c, product)
         return product
 
     def curvature(self, c: np.ndarray) -> Curvature | None:
