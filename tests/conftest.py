@@ -11,6 +11,7 @@ import hypothesis
 import problems
 import pytest
 from child_processes import end
+from filelock import FileLock
 from hypothesis import HealthCheck
 from tiny_run import SETTLING, settled_run
 from usable import cases
@@ -96,10 +97,14 @@ def ctrl_c():
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory):
-    """A folder with a settled run of each method, erm.nc and midpoint.nc, which no test changes."""
-    folder = tmp_path_factory.mktemp("runs")
-    for method in SETTLING:
-        settled_run(method, folder / f"{method}.nc")
+    """A folder with a settled run of each method, erm.nc and midpoint.nc, which no test changes; one process makes them for all."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "settled_runs"
+    with FileLock(f"{folder}.lock"):
+        folder.mkdir(exist_ok=True)
+        for method in SETTLING:
+            if not (folder / f"{method}.nc").exists():
+                settled_run(method, folder / f"{method}.nc")
     return folder
 
 

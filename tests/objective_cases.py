@@ -119,7 +119,7 @@ seeds = st.integers(0, 2**32 - 1)
 LARGER = {
     "codebook": {"k": 5, "m": 3, "P": 10, "N": 32, "G": 3, "Q": 3},
     "weak codebook": {"k": 3, "m": 2, "P": 40, "N": 40, "G": 2, "Q": 1, "delta3": 0.001, "delta4": 0.002},
-    "loud noise": {"k": 5, "m": 3, "P": 400, "N": 32, "G": 3, "Q": 3, "delta3": 0.05, "delta4": 0.1},
+    "loud noise": {"k": 5, "m": 3, "P": 400, "N": 16, "G": 3, "Q": 3, "delta3": 0.05, "delta4": 0.1},
     "point": {"k": 5, "m": 3, "P": 10, "N": 18, "noise": "point", "Q": 3},
     "patch": {"k": 5, "m": 3, "P": 10, "N": 18, "noise": "patch", "Q": 3},
 }

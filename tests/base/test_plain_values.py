@@ -61,7 +61,7 @@ def test_types_of_others_become_those_of_python():
     assert plain(b"erm") == b"erm"  # is no text, and is refused by whoever wants some
 
 
-OPTIONS = {"method": "erm", "seed": 3, "n_test": 3, "integrator": "gd", "eta": 3.0, "t_end": 6.0}
+OPTIONS = {"backend": "numpy", "method": "erm", "seed": 3, "n_test": 3, "integrator": "gd", "eta": 3.0, "t_end": 6.0}
 
 
 @pytest.mark.parametrize("change", [
@@ -156,7 +156,7 @@ def test_panels_are_named_by_any_text():
 
 def test_what_is_drawn_is_named_by_any_type(tmp_path):
     path = tmp_path / "run.nc"
-    run = mvsim.simulate(mvsim.Parameters(**TINY), "erm", t_end=2.0, n_test=2, out=path)
+    run = mvsim.simulate(mvsim.Parameters(**TINY), "erm", t_end=2.0, n_test=2, backend="numpy", out=path)
     expected = mvsim.plot(run, panels=["loss"], classes=[0, 1], title="mine")._repr_png_()
     for runs, options in (
         (Text(path), {"panels": np.array(["loss"]), "classes": range(2), "title": np.str_("mine")}),

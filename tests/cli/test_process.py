@@ -56,7 +56,7 @@ def test_help_is_quick_and_light():
 
 
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path, endless, monkeypatch, capsys):
     process = endless()
     wait_for((tmp_path / "run.nc").exists, process)
@@ -80,6 +80,7 @@ def test_signal_saves_the_state_and_the_told_command_resumes(number, tmp_path, e
     assert json.loads(capsys.readouterr().out)["step"] == step + 5
 
 
+@pytest.mark.slow
 def test_a_signal_that_the_caller_ignores_is_ignored(tmp_path, endless):
     """As under ``nohup``."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -93,6 +94,7 @@ def test_a_signal_that_the_caller_ignores_is_ignored(tmp_path, endless):
         process.wait(timeout=1)
 
 
+@pytest.mark.slow
 def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
@@ -103,7 +105,7 @@ def test_reader_that_leaves_costs_nothing_but_lines(tmp_path):
     assert mvsim.open_run(tmp_path / "mvsim-k3-midpoint-seed0-N30.nc").status == "finished"
 
 
-@looping("words", [["--help"], ["simulate", "--help"], ["--version"]])
+@looping("words", [["simulate", "--help"], ["--version"]])
 def test_reader_of_the_help_that_leaves(words):
     reading, writing = os.pipe()
     os.close(reading)
@@ -125,6 +127,7 @@ def test_closed_streams(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mvsim-k3-midpoint-seed0-N30.nc"]
 
 
+@pytest.mark.slow
 def test_bare_environment(tmp_path):
     """No HOME, no terminal, a locale and streams that know only ASCII, nowhere to keep caches."""
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "NO_COLOR": "1"}

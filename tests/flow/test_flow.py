@@ -163,11 +163,11 @@ def test_the_scale_of_a_chart_is_the_change_that_doubles_the_way_to_go():
 
 @looping("method", ["erm", "midpoint"])
 def test_the_error_is_of_the_order_of_the_tolerance_through_escapes(method):
-    """Of correlations and, absolutely, of the margins of the training points, against a reference at a thousandth of the tolerance and less."""
+    """Of correlations and, absolutely, of the margins of the training points, against a reference at a hundredth of the tolerance and less."""
     field, data = fields(method), mvsim.sample_dataset(SMALL, 0)
     outputs, c = mvsim.objective(method, SMALL, data).outputs, mvsim.initial_correlations(SMALL, 0)
     t_end = {"erm": 3e3, "midpoint": 2e5}[method]
-    reference = follow(field, c, t_end, rtol=1e-7)[-1].state.c
+    reference = follow(field, c, t_end, rtol=1e-6)[-1].state.c
     assert own_correlations(reference).max() > 4 * SMALL.rho  # something has escaped
     size = np.abs(reference) + 0.1 * np.abs(reference).max(axis=(2, 3), keepdims=True)
     ends = {rtol: follow(field, c, t_end, rtol)[-1].state.c for rtol in (1e-3, 1e-4)}
@@ -200,7 +200,7 @@ def gaps(seed, rtol):
 @looping(("seed", "rtol"), [(0, 1e-3), (3, 2e-3), (3, 1e-3)])
 def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
     """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances."""
-    expected = gaps(seed, 1e-5)
+    expected = gaps(seed, 1e-4)
     assert len(expected) == {0: 2, 3: 3}[seed]
     assert np.allclose(gaps(seed, rtol), expected, rtol=50.0 * max(rtol, 1e-3))
 
@@ -251,7 +251,7 @@ def test_a_flow_takes_few_gradients():
 def test_the_loss_never_rises_and_what_it_loses_is_the_integral_of_the_squared_gradient(method, rtol):
     """Steps err by some rtol of what they lose, and add up."""
     objective = mvsim.objective(method, SMALL, mvsim.sample_dataset(SMALL, 0))
-    visits = follow(fields(method), mvsim.initial_correlations(SMALL, 0), 1e7, rtol)
+    visits = follow(fields(method), mvsim.initial_correlations(SMALL, 0), 1e6, rtol)
     losses = np.array([objective.loss(visit.state.c) for visit in visits])
     log_losses = np.log(losses)
     assert np.max(log_losses - np.minimum.accumulate(log_losses)) <= 1e-6

@@ -1,6 +1,7 @@
 """Negative controls: each has to make its check turn, and one that does not is told."""
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +10,11 @@ import pytest
 import mvsim
 from mvsim.judging.controls import control_verdict
 from mvsim.judging.verdict import Verdict
-from mvsim.papers.midpoint_mixup import controls, paper
+from mvsim.papers.midpoint_mixup import controls, judge_run, paper
 from mvsim.papers.midpoint_mixup.controls import CONTROLS, KeptRuns
 from mvsim.papers.midpoint_mixup.judge_run import Judgement
 
-SMALL = mvsim.Parameters(k=3, N=40, d=400)
+SMALL = mvsim.Parameters(k=3, N=30, P=12, d=300)
 SMALLER = {"alpha = 1": mvsim.Parameters(k=2, N=20, d=400)}
 """Where following the flow to its end would take long."""
 QUICK = [
@@ -23,6 +24,9 @@ QUICK = [
 
 LONG = ("a wait for an escape shortened", "lambda = 1, which is ERM")
 """Of those that are quick, the slowest."""
+
+FOUND_LATE = ("alpha - 1", "dead final network")
+"""Of those whose run is replayed, which need more of the replay."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,8 @@ def folder(tmp_path_factory):
     "control",
     [pytest.param(c, marks=pytest.mark.slow if c.name in LONG else (), id=f"{c.name}: {c.check}") for c in QUICK],
 )
-def test_controls_turn(control, folder):
+def test_controls_turn(control, folder, monkeypatch):
+    monkeypatch.setattr(judge_run, "replayed", partial(judge_run.replayed, part=0.3 if control.name in FOUND_LATE else 0.05))
     verdicts = control.judge(KeptRuns(SMALLER.get(control.name, SMALL), folder), 0)
     outcome = control_verdict(control, control.check, verdicts)
     assert outcome.status == "holds", outcome.detail

@@ -13,6 +13,8 @@ from mvsim.papers.midpoint_mixup.judge_run import Judgement
 from mvsim.papers.question import Question
 from mvsim.runs.run import Run
 
+UNDECIDED = [Verdict("Theorem 4.6 (features)", "inconclusive", "one feature", kind="theorem")]
+
 
 @pytest.mark.parametrize("follow", [True, False])
 def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, erm, tmp_path, monkeypatch):
@@ -22,9 +24,8 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
         ends.append(float(erm.dataset["final_time"]) if until is None else until)
         return Run(erm.dataset.assign(final_time=ends[-1]), erm.provenance)
 
-    undecided = [Verdict("Theorem 4.6 (features)", "inconclusive", "one feature", kind="theorem")]
     monkeypatch.setattr(module, "try_kept_run", kept)
-    monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, undecided))
+    monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, UNDECIDED))
     judgements, stopped = module.judgements_over_seeds("4.6", erm.parameters, 1, tmp_path, follow=follow)
     limit = module.FOLLOWING_LIMIT * Evidence(erm).entry_time.min(axis=1).max()
     assert (len(judgements), stopped) == (1, [])
@@ -86,6 +87,7 @@ def test_python_shows_the_runs_that_it_makes(erm, tmp_path, monkeypatch):
         return contextlib.nullcontext(f"display {len(titles)}")
 
     monkeypatch.setattr(module, "try_kept_run", kept)
+    monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, UNDECIDED))
     mvsim.verify("midpoint/theorem-4.6", k=erm.parameters.k, seeds=2, follow=False, folder=tmp_path, progress=display)
     assert titles == [f"Theorem 4.6, k = {erm.parameters.k}, run {run} of 2" for run in (1, 2)]
     assert shown == ["display 1", "display 2"]

@@ -5,6 +5,7 @@ import pytest
 from altered_runs import altered
 
 from mvsim.multi_view.diagnostics import output_ranges
+from mvsim.papers.midpoint_mixup import judge_run
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.judge_run import judge
 from mvsim.papers.midpoint_mixup.theorems import features as theorem_features
@@ -141,6 +142,7 @@ def test_where_noise_is_linear_already_nothing_is_predicted(midpoint):
 
 def test_what_ends_soon_is_said_in_the_verdict_on_the_theorem(erm, monkeypatch):
     monkeypatch.setattr(theorem_features, "PATIENCE", theorem_features.FACTOR)
+    monkeypatch.setattr(judge_run, "replayed", lambda evidence: [])  # takes long
     end = np.log10(float(erm.dataset["final_time"]))
     for decades, said in ((end + 0.25, True), (end + 1.1, False)):
         with_escapes(monkeypatch, [decades] * 4, error=0.01)

@@ -115,7 +115,7 @@ def test_the_ranges_are_where_the_pull_changes_sign(k):
         assert sign * pull(0.0, gap + step) > 0.0
 
 
-@pytest.mark.parametrize("k", [5, 10, 20])
+@pytest.mark.parametrize("k", [5, 10])
 def test_a_lagging_feature_at_0_is_pushed_down_beyond_the_largest_gap(k):
     """With the other classes at 0: what the proposition says is positive for every Delta_y >= log k."""
     one_sample = sample(k, 100)
@@ -130,9 +130,9 @@ def test_a_lagging_feature_at_0_is_pushed_down_beyond_the_largest_gap(k):
 
 def test_the_largest_gap_tends_to_its_limit():
     """Half of the integral of 1 - beta over [0.1, 0.9] belongs to beta below 1 - sqrt(0.41), on a grid of beta instead of a sample."""
-    beta = np.linspace(0.1, 0.9, 1001)
+    beta = np.linspace(0.1, 0.9, 401)
     beta = 0.5 * (beta[1:] + beta[:-1])
-    others = np.full((10_000, 2), 0.5)
+    others = np.full((4_000, 2), 0.5)
     one = OneClass(10**5, len(beta) + len(others), 0, np.stack([beta, 1.0 - beta], axis=1), others, np.ones(len(others), dtype=int))
     assert_close(proposition_3_4.largest_gap(one), 2.0 / (1.0 - math.sqrt(0.41)), 0.003)
 
@@ -241,7 +241,7 @@ def test_while_classes_are_alike_a_large_gap_can_be_the_worst():
     assert_close(pull, min(pulls.values()), ROUNDOFF, scale=1.0 / k**2)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5, 20])
+@pytest.mark.parametrize("k", [2, 3, 10])
 def test_verdicts_of_3_4(k):
     statuses = [verdict.status for verdict in proposition_3_4.proposition_3_4(mvsim.Parameters(k=k, model="linear", N=100 * k), 0)]
     assert statuses == ["not applicable" if k == 2 else "holds", "holds", *["measured"] * 5, "fails"]

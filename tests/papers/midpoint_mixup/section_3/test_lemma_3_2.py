@@ -50,7 +50,7 @@ def test_the_least_over_gamma_is_the_least_of_a_fine_grid():
     assert_close(least, grid, 1e-4)  # the grid is that coarse
 
 
-@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("k", [2, 5])
 def test_both_directions_hold_with_orthogonality_and_fail_as_written(k):
     statuses = {verdict.name: verdict.status for verdict in lemma.lemma_3_2(mvsim.Parameters(k=k, model="linear", N=10 * k), 1)}
     assert statuses == {
