@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,12 @@ from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.archive import collect_provenance
 from mvsim.runs.recording.coordinates import with_coordinates
 from mvsim.runs.recording.variables import VARIABLES
+
+
+@cache
+def surroundings() -> dict[str, Any]:
+    """Where these runs come from; to ask git for each of hundreds would take longer than all else."""
+    return collect_provenance("mvsim simulate --k 3")
 
 
 def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, step: int = 7, **fields: Any) -> tuple[xr.Dataset, dict[str, Any]]:
@@ -35,7 +42,7 @@ def example_run(k: int = 3, m: int = 2, records: int = 4, snapshots: int = 2, st
     variables["final_step"] = variables["resume_step"] = xr.Variable((), np.int64(step))
     parameters = Parameters(k=k, m=m, **fields)
     provenance = {
-        **collect_provenance("mvsim simulate --k 3"),
+        **surroundings(),
         "parameters": parameters.model_dump(mode="json"),
         "method": "midpoint",
         "seed": 2**70,

@@ -3,19 +3,26 @@
 import shutil
 
 import pytest
+from looping import looping
 from synthetic import saved, synthetic_run
 
 import mvsim as package
 from mvsim.pictures import ALL_PANELS
 
 
-@pytest.fixture
-def runs(tmp_path):
-    (tmp_path / "runs").mkdir()
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
     for method in ("erm", "midpoint"):
-        run = synthetic_run(method, k=3, records=10)
+        run = synthetic_run(method, k=3, records=4)
         run.dataset["snapshot_time"][:] = [0.0, 1e4]
-        saved(run, tmp_path / "runs" / f"{method}.nc")
+        saved(run, folder / f"{method}.nc")
+    return folder
+
+
+@pytest.fixture
+def runs(made, tmp_path):
+    shutil.copytree(made, tmp_path / "runs")
 
 
 LOSS = ("--panels", "loss")
@@ -97,7 +104,7 @@ def test_panels_classes_and_title_are_chosen(mvsim, runs, tmp_path):
     assert (tmp_path / "a.svg").stat().st_size < (tmp_path / "b.svg").stat().st_size
 
 
-@pytest.mark.parametrize(
+@looping(
     ("words", "named"),
     [
         (["--panels", "los"], "panels='los': there is no such panel; must be of correlations, loss, learned-classes"),
@@ -120,7 +127,7 @@ def test_panels_classes_and_title_are_chosen(mvsim, runs, tmp_path):
     ],
 )
 def test_wrong_choices_are_refused(words, named, mvsim, runs, tmp_path):
-    (tmp_path / "a.png").mkdir()
+    (tmp_path / "a.png").mkdir(exist_ok=True)
     result = mvsim("plot", "runs/erm.nc", *words)
     assert (result.code, result.out) == (2, "")
     assert named in result.err

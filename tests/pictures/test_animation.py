@@ -18,7 +18,7 @@ from mvsim.pictures.shown import Shown
 
 @pytest.fixture(scope="module")
 def run():
-    run = synthetic_run("midpoint", k=3, records=8)
+    run = synthetic_run("midpoint", k=3, records=4)
     run.dataset["snapshot_time"][:] = [0.0, 1e4]
     return run
 
@@ -53,32 +53,30 @@ def test_frames_are_even_in_the_logarithm_of_time():
 
 @pytest.mark.parametrize("form", MOVIES)
 def test_same_run_gives_same_bytes(form, run, tmp_path):
-    one, other = (save_animation(run, tmp_path / f"{name}.{form}").read_bytes() for name in ("one", "other"))
-    assert one == other
+    """A frame for each time after 0; and a page needs no network."""
+    one, other = (save_animation(run, tmp_path / f"{name}.{form}", title="own title") for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"one.{form}", f"other.{form}"]
-
-
-def test_a_gif_has_a_frame_for_each_time(run, tmp_path):
-    with Image.open(save_animation(run, tmp_path / "a.gif")) as movie:
-        assert movie.n_frames == int((run.dataset["time"] > 0).sum())
+    frames = int((run.dataset["time"] > 0).sum())
+    if form == "gif":
+        with Image.open(one) as movie:
+            assert movie.n_frames == frames
+    else:
+        page = one.read_text()
+        assert "http" not in page
+        assert 'class="fa' not in page
+        assert page.count("data:image/png;base64") == frames
 
 
 def test_a_matrix_is_named_by_the_view_that_it_shows(run, tmp_path, monkeypatch):
     made = []
     monkeypatch.setattr("mvsim.pictures.picture.Picture", lambda **options: made.append(Picture(**options)) or made[-1])
-    dataset = run.dataset.isel(time=slice(3))
+    dataset = run.dataset.isel(time=slice(2))
     save_animation(mvsim.Run(dataset, run.provenance), tmp_path / "a.gif")
     (figure,) = made
     for axes, view in zip(figure.axes, (1, 2), strict=False):  # the colour bar is the last
         assert axes.get_title() == f"features $v_{{s,{view}}}$"
         assert np.array_equal(np.diagonal(axes.images[0].get_array()), dataset["max_correlation"].sel(view=view)[-1])
-
-
-def test_a_page_needs_no_network(run, tmp_path):
-    page = save_animation(run, tmp_path / "a.html", title="own title").read_text()
-    assert "http" not in page
-    assert 'class="fa' not in page
-    assert page.count("data:image/png;base64") == int((run.dataset["time"] > 0).sum())
 
 
 def test_a_full_folder_for_temporary_files_is_named(run, tmp_path, monkeypatch):

@@ -16,6 +16,9 @@ from mvsim.pictures.shown import Shown
 from mvsim.pictures.style import BOTH, METHODS, NONE, ONE, STRONGER, WEAKER, paler
 from mvsim.pictures.trajectories import LOSS_FLOORS, loss_floor
 
+WIDE = ["loss", "total-correlations"]
+"""Panels of a picture that is as wide as one of all of them, and drawn sooner."""
+
 
 def texts(figure):
     """Return titles and footnote of a figure as one string, spaces that no line breaks as plain ones."""
@@ -36,32 +39,31 @@ def test_one_run_has_all_panels_and_says_what_it_is():
 
 
 def test_the_title_says_what_came_out():
-    erm, midpoint = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4)
-    assert run_figure([erm]).get_suptitle().startswith("ERM learned both features in 1 of 4 classes, exactly one feature in 3\n")
-    both = run_figure([midpoint]).get_suptitle()
-    assert both.startswith("Midpoint Mixup learned both features in all 4 classes\n")
-    assert (
-        run_figure([midpoint, synthetic_run("midpoint", k=4, seed=1)]).get_suptitle().startswith("Both runs learned both features in all 4 classes\n")
-    )
-    three = run_figure([erm, midpoint, erm])
-    assert three.get_suptitle().startswith("What was learned, run by run\n")
-    assert "both features in 1 of 4" in " ".join(panels_in(three)[0].get_title().split())
-    going_on = run_figure([synthetic_run("erm", k=4, status="interrupted", settled=None)])
-    assert going_on.get_suptitle().startswith("ERM had learned both")
+    erm, midpoint, going_on = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4), synthetic_run("erm", k=4, status="interrupted", settled=None)
+    for runs, said in (
+        ([erm], "ERM learned both features in 1 of 4 classes, exactly one feature in 3\n"),
+        ([midpoint], "Midpoint Mixup learned both features in all 4 classes\n"),
+        ([midpoint, synthetic_run("midpoint", k=4, seed=1)], "Both runs learned both features in all 4 classes\n"),
+        ([going_on], "ERM had learned both"),
+        ([erm, midpoint, erm], "What was learned, run by run\n"),
+    ):
+        figure = run_figure(runs, WIDE)
+        assert figure.get_suptitle().startswith(said)
+    assert "both features in 1 of 4" in " ".join(panels_in(figure)[0].get_title().split())
 
 
 def test_the_law_of_mixing_is_in_the_title():
     options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
-    assert r"Mixup, $\lambda\sim$ Beta(1, 1), $k$ = 3" in texts(run_figure([synthetic_run("mixup", k=3, options=options)]))
-    drawn = run_figure([synthetic_run("mixup", k=3, options=options | {"pairs": 9, "redraw": "each step"})])
+    assert r"Mixup, $\lambda\sim$ Beta(1, 1), $k$ = 3" in texts(run_figure([synthetic_run("mixup", k=3, options=options)], WIDE))
+    drawn = run_figure([synthetic_run("mixup", k=3, options=options | {"pairs": 9, "redraw": "each step"})], WIDE)
     assert "Beta(1, 1), 9 pairs drawn at each step" in texts(drawn)
-    (line,) = [line for line in drawn.axes[1].get_lines() if len(line.get_xdata()) > 2]
+    (line,) = [line for line in drawn.axes[0].get_lines() if len(line.get_xdata()) > 2]
     assert (line.get_linestyle(), line.get_marker()) == ("None", "."), "losses of different pairs are no curve"
 
 
 def test_a_method_without_a_name_and_a_colour_is_drawn(monkeypatch):
     monkeypatch.setitem(OBJECTIVES, "quarter", OBJECTIVES["midpoint"])
-    figure = run_figure([synthetic_run("quarter", k=3), synthetic_run("erm", k=3)])
+    figure = run_figure([synthetic_run("quarter", k=3), synthetic_run("erm", k=3)], ["loss"])
     assert "quarter" in texts(figure)
 
 
@@ -69,7 +71,7 @@ def test_two_runs_of_one_method_are_told_apart_by_their_laws():
     options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
     other = synthetic_run("mixup", k=3, options=options | {"mixing": {"distribution": "beta", "args": [2.0, 2.0]}})
     other.dataset["feature_learned"][-1, 0] = False
-    title = " ".join(run_figure([synthetic_run("mixup", k=3, options=options), other]).get_suptitle().split())
+    title = " ".join(run_figure([synthetic_run("mixup", k=3, options=options), other], ["loss"]).get_suptitle().split())
     assert r"$\lambda\sim$ Beta(1, 1) learned" in title
     assert r"$\lambda\sim$ Beta(2, 2) learned" in title
 
@@ -262,7 +264,7 @@ def widths(figure):
 def test_titles_of_columns_do_not_collide():
     options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
     mixed = synthetic_run("mixup", k=4, options=options, status="interrupted", settled=None)
-    boxes = widths(run_figure([synthetic_run("erm", k=4), mixed, synthetic_run("midpoint", k=5), mixed]))
+    boxes = widths(run_figure([synthetic_run("erm", k=4), mixed, synthetic_run("midpoint", k=5), mixed], ["loss"]))
     assert len(boxes) == 4
     for left, right in itertools.pairwise(boxes):
         assert left.x1 < right.x0
@@ -290,7 +292,7 @@ def test_titles_of_columns_leave_room_for_what_panels_write_above_themselves(pan
 
 def test_the_footnote_names_the_first_departure_and_counts_the_others():
     run = synthetic_run("erm", k=5)
-    title = texts(run_figure([run]))
+    title = texts(run_figure([run], WIDE))
     assert "Departs from Assumption 4.3" in title
     assert rf"$d$ = {run.parameters.d} ($k^{{20}}$ = $9.5\times10^{{13}}$), $r_0$ = {run.parameters.r0:.3g}; " in title
     assert f"; {len({deviation.name for deviation in run.regime}) - 1} more (mvsim show -v)." in title
@@ -301,12 +303,12 @@ def test_the_footnote_says_which_departures_are_not_those_of_all_runs():
     fewer = synthetic_run("midpoint", k=5, regime=run.provenance["regime"][:-1])
     number = len({deviation.name for deviation in run.regime}) - 1
     assert number > 1
-    assert f"; {number} more (mvsim show -v)." in texts(run_figure([run, run]))
-    assert f"; {number} more in one or more of the runs (mvsim show -v)." in " ".join(texts(run_figure([run, fewer])).split())
+    assert f"; {number} more (mvsim show -v)." in texts(run_figure([run, run], ["loss"]))
+    assert f"; {number} more in one or more of the runs (mvsim show -v)." in " ".join(texts(run_figure([run, fewer], ["loss"])).split())
 
 
 def test_title_does_not_claim_deviations_that_are_not_there():
-    assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])]))
+    assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])], WIDE))
 
 
 FLOW = {"name": "flow", "rtol": 1e-3}
@@ -322,7 +324,7 @@ FLOW = {"name": "flow", "rtol": 1e-3}
     ],
 )
 def test_run_that_has_not_settled_is_marked_so(entries, remark):
-    text = texts(run_figure([synthetic_run("erm", k=5, seed=0, integrator=FLOW, **entries)]))
+    text = texts(run_figure([synthetic_run("erm", k=5, seed=0, integrator=FLOW, **entries)], WIDE))
     assert f"$k$ = 5, seed 0{remark}" in text
     assert (" at $t$ = " in text) == bool(remark)
 
@@ -367,7 +369,7 @@ def test_columns_say_by_which_steps_and_parameters_runs_differ():
     descent = {"name": "gd", "learning_rate": 9.0}
     usual = synthetic_run("erm", k=5).provenance["parameters"]
     runs = [synthetic_run("erm", k=5, integrator=made, parameters=usual | {"d": d}) for made, d in ((FLOW, 300), (FLOW, 700), (descent, 700))]
-    text = texts(run_figure(runs))
+    text = texts(run_figure(runs, ["loss"]))
     assert "gradient descent, $\\eta$ = 9" in text
     assert text.count("$d$ = 300") == 2  # the column, and the footnote
     assert text.count("$d$ = 700") == 3
@@ -389,14 +391,14 @@ def test_the_headline_says_which_outcome_classes_have_by_chance(learned, risen, 
     run.dataset["feature_learned"][:] = np.array(learned, dtype=float)
     run.dataset["max_correlation"][:] = 0.5 * run.parameters.rho
     run.dataset["max_correlation"][:, risen] = 2.0 * run.parameters.rho
-    assert run_figure([run]).get_suptitle().startswith(f"ERM learned {said}")
+    assert run_figure([run], WIDE).get_suptitle().startswith(f"ERM learned {said}")
 
 
 def test_that_all_runs_have_settled_is_said_once():
     settled, other = synthetic_run("erm", k=5, integrator=FLOW), synthetic_run("midpoint", k=5, settled=False)
-    assert "$k$ = 5, seed 0, both settled" in texts(run_figure([settled, settled]))
-    assert ", all settled" in texts(run_figure([settled] * 3))
-    assert "both settled" not in texts(run_figure([settled, other]))
+    assert "$k$ = 5, seed 0, both settled" in texts(run_figure([settled, settled], WIDE))
+    assert ", all settled" in texts(run_figure([settled] * 3, WIDE))
+    assert "both settled" not in texts(run_figure([settled, other], WIDE))
 
 
 def test_several_runs_are_columns_with_the_same_axes():
@@ -414,11 +416,11 @@ def test_several_runs_are_columns_with_the_same_axes():
     assert len(labels) == len(set(labels)) == 3, "the label of a row stands once"
 
 
-@pytest.mark.parametrize("records", [1, 2, 3])
+@pytest.mark.parametrize("records", [1, 2])
 def test_short_runs_are_drawn(records, tmp_path):
     run = synthetic_run("midpoint", k=3, records=records)
     assert run.dataset.sizes["time"] == records
-    figure = run_figure([run, run])
+    figure = run_figure([run])
     save_figure(figure, tmp_path / "short.png")
     for axes in figure.axes:
         assert np.isfinite([*axes.get_xlim(), *axes.get_ylim()]).all()
@@ -517,7 +519,7 @@ def test_a_run_in_which_nothing_escaped_says_so(tmp_path):
 def test_negative_correlations_do_not_break_the_log_axis(tmp_path):
     run = synthetic_run("erm", k=3)
     run.dataset["max_correlation"][:, 0, 0] = -0.1
-    figure = run_figure([run])
+    figure = run_figure([run], ["correlations"])
     drawn = np.concatenate([line.get_ydata() for line in figure.axes[0].get_lines()])
     assert not (np.asarray(drawn, dtype=float) <= 0).any()
     save_figure(figure, tmp_path / "negative.png")
@@ -550,7 +552,7 @@ def test_loss_floor_of_erm_is_zero():
 
 def test_no_loss_floor_is_drawn_for_points_that_were_given():
     p = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)
-    run = mvsim.simulate(p, "midpoint", t_end=1.0, n_test=2, data=mvsim.sample_dataset(p, seed=3))
+    run = mvsim.simulate(p, "midpoint", t_end=1.0, n_test=2, data=mvsim.sample_dataset(p, seed=3), backend="numpy")
     assert loss_floor(Shown(run)) == 0.0
 
 
@@ -566,11 +568,11 @@ def test_a_method_can_have_a_loss_floor_of_its_own(monkeypatch):
 def test_what_runs_have_in_common_is_said_once():
     one = synthetic_run("erm", k=5)
     other = synthetic_run("midpoint", k=4)
-    notes = run_figure([one, other]).get_supxlabel().replace("\N{NO-BREAK SPACE}", " ")
+    notes = run_figure([one, other], ["loss"]).get_supxlabel().replace("\N{NO-BREAK SPACE}", " ")
     assert notes.count("Departs from") == 1
     assert f"$d$ = {one.parameters.d} (" in notes
     assert f" or $d$ = {other.parameters.d} (" in " ".join(notes.split())
-    assert " or " not in run_figure([one, synthetic_run("midpoint", k=5)]).get_supxlabel()
+    assert " or " not in run_figure([one, synthetic_run("midpoint", k=5)], ["loss"]).get_supxlabel()
 
 
 def test_square_panels_of_two_runs_stand_in_one_row():
@@ -611,9 +613,9 @@ def test_whatever_a_file_says_of_itself_is_shown_as_it_stands(statement, tmp_pat
     regime = [{"name": "d", "value": "5", "assumed": "6", "statement": statement}]
     for runs in ([synthetic_run("erm", k=3, regime=regime)], [synthetic_run("erm", k=3, regime=regime), synthetic_run("erm", k=3)]):
         figure = run_figure(runs, PANELS[1:2])
-        save_figure(figure, tmp_path / f"{len(runs)}.png")
         assert len(texts(figure)) < 1000
         assert "\x1b" not in texts(figure)
+    save_figure(figure, tmp_path / "any.png")
 
 
 @looping("method", ["other", r"$\frac{"])

@@ -59,6 +59,7 @@ def _command_line(command: str | Sequence[str] | None) -> str:
     return text.encode(errors="backslashreplace").decode()  # arguments need not be valid text; what is kept has to be
 
 
+@cache
 def _library_version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Recorder:
 
         It recedes if it is more than `RECEDES` times what it was an e-fold of time ago. At the first record it is what is predicted.
         """
-        ago = int(np.searchsorted(self.times, self.times[-1] / np.e, side="right")) - 1
+        ago = int(np.searchsorted(self.times, self.times[-1] / math.e, side="right")) - 1
         now, before = self._escape_times(len(self.times) - 1), self._escape_times(ago)
         return np.where(self.escapes.views() | (now > RECEDES * before), np.inf, now)
 
