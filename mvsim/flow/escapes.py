@@ -150,7 +150,7 @@ class EscapeFollower(FlowIntegrator):
                     memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
                 ending = jump is not None and jump.h >= left
             if jump is not None and not ending:
-                end, size, iterations, cut = jump.end, jump.h, HARD, False
+                end, size, iterations, cut, equation = jump.end, jump.h, HARD, False, None
                 errors = memory.errors + stage.of_all(jump.errors)
                 memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, forecast))
             else:
@@ -162,9 +162,9 @@ class EscapeFollower(FlowIntegrator):
                 except StalledError as error:
                     raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
                 assert taken.end is not None
-                end, iterations, cut = taken.end, taken.iterations, cut and size >= left * (1.0 - 1e-14)
+                end, iterations, equation, cut = taken.end, taken.iterations, taken.equation, cut and size >= left * (1.0 - 1e-14)
                 memory = replace(memory, h=_next_size(taken, size, refused=size < min(wanted, left)))
-            stage.go_on(end, size)
+            stage.go_on(end, size, equation)
             happened = bool((stage.layout.learned(end.c) != learned).any()) or not stage.stiff.is_all_at(end.c)
             time, lost = added(state.time, memory.time_lost, size)
             time = t_end if cut else time
@@ -172,6 +172,7 @@ class EscapeFollower(FlowIntegrator):
             mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.is_over(forecast, size)
             c, evaluations = stage.c, state.evaluations + stage.spent()
             if mark:
+                stage.settle()
                 now, past, errors = stage.finished()
                 c, evaluations = now.c, evaluations + stage.spent()
                 memory = replace(memory, v=now.v, c_before=past.moment.c, v_before=past.moment.v, marked=step, errors=memory.errors + errors)

@@ -63,6 +63,13 @@ class Past(NamedTuple):
     h: float
 
 
+class Equation(NamedTuple):
+    """Of an implicit step: c + gamma grad J(c) = target (n,), on stiff neurons."""
+
+    target: np.ndarray
+    gamma: float
+
+
 class Step(NamedTuple):
     """An attempt at a step.
 
@@ -76,12 +83,15 @@ class Step(NamedTuple):
         In tolerances.
     order : int
         1 or 2.
+    equation : Equation, optional
+        That was solved.
     """
 
     end: Moment | None
     iterations: int = 0
     error: float = 0.0
     order: int = 1
+    equation: Equation | None = None
 
 
 class LargeSteps:
@@ -140,7 +150,8 @@ class LargeSteps:
         speed = -self.chart.slope(c) * gradient
         c = np.where(stiff.mask, c, self.chart.to_c(target_u + gamma * speed))
         end = Moment(self.chart, c, np.where(stiff.mask, (c - target) / gamma, speed / self.chart.slope(c)))
-        return Step(end, iterations, self.error_of(stiff, now, past if order == 2 else None, end, h, forecast, learned), order)
+        error = self.error_of(stiff, now, past if order == 2 else None, end, h, forecast, learned)
+        return Step(end, iterations, error, order, Equation(target, gamma))
 
     def error_of(self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, forecast: Forecast, learned: np.ndarray) -> float:
         """Return the error of a step in tolerances; `past` for the formula of second order.

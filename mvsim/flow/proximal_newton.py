@@ -7,7 +7,8 @@ Its solution is a stationary point of the proximal objective
 and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
 flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
 activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
-half as large; else the Hessian, an arrow matrix that costs ten gradients, is made anew there, and then the step shortened.
+half as large; else the Hessian, an arrow matrix that costs ten gradients, is made anew there, and then the step shortened. None moves a correlation
+by more than the largest one: along directions in which the Hessian is nearly 0, a correction is a thousand times as long.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
 arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor.
 Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solves equations that
@@ -46,8 +47,8 @@ class Accuracy(NamedTuple):
         (s,) bool: the own correlations.
     own_error : float
         Largest error that they may have after the last correction.
-    iterations : int
-        Most of them.
+    iterations, least : int
+        Most and least of them. Each after the first corrects the Hessian by a secant.
     """
 
     unit: np.ndarray
@@ -55,6 +56,7 @@ class Accuracy(NamedTuple):
     own: np.ndarray
     own_error: float
     iterations: int = 12
+    least: int = 1
 
     def size(self, correction: np.ndarray) -> float:
         """Return the root mean square of a correction."""
@@ -129,9 +131,9 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         size = accuracy.size(d)
         if not np.isfinite(size):
             return Solution(x, iteration, False, gradient)
-        if accuracy.allows(d, stiff.doubt(gamma)):
+        if iteration >= accuracy.least and accuracy.allows(d, stiff.doubt(gamma)):
             return Solution(x + d, iteration, True, gradient)
-        step = d
+        step = d * min(1.0, float(np.abs(x).max() / max(np.abs(d).max(), 1e-300)))
         for _ in range(HALVINGS):
             x_next = x + step
             phi_next, r_next, gradient_next = evaluated(x_next)

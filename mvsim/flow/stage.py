@@ -21,9 +21,10 @@ from mvsim.flow.base import Field
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.forecast import CARRIED, Forecast, forecast_of
 from mvsim.flow.jump import Jumps
-from mvsim.flow.large_step import LargeSteps, Past
+from mvsim.flow.large_step import Equation, LargeSteps, Past
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment, carried_on
+from mvsim.flow.proximal_newton import minimise
 from mvsim.flow.stiff_neurons import StiffNeurons, stiff_neurons
 from mvsim.numerics.indexing import with_entries
 
@@ -38,6 +39,10 @@ UNIMPORTANT = 10.0
 
 LONGEST = 1.0 / SOON
 """Most time between two marks, as a part of that to the first escape of a neuron that waits: a jump to the next escape may take as much."""
+
+SETTLED, SETTLING = 1e-4, 30
+"""Accuracy in units to which the equation of a step that ends at a mark is solved, and most iterations of that. Where the Hessian is too stiff, at a
+kink, plain corrections are small long before an off-diagonal correlation is in balance; secants, of which there are some after two, tell that."""
 
 
 class Stage:
@@ -90,6 +95,7 @@ class Stage:
         self.steps = LargeSteps(few, self.layout, self.chart, tolerance)
         self.jumps = Jumps(self.steps)
         self._elapsed, self._whole_gradients = 0.0, 0
+        self._equation: Equation | None = None
 
     def _rivals(self, forecast: Forecast) -> tuple[np.ndarray, np.ndarray]:
         """Return the escapes that matter and their times, (a,) each, of each view the first alone and those that are as close."""
@@ -130,8 +136,9 @@ class Stage:
         """(n,) all correlations now, of those that wait at the mark."""
         return self._with(self._begun.c, self.now.c)
 
-    def go_on(self, end: Moment, h: float) -> None:
-        """Note a step."""
+    def go_on(self, end: Moment, h: float, equation: Equation | None) -> None:
+        """Note a step, and the equation that it solved."""
+        self._equation = equation
         self.past, self.now, self._elapsed = Past(self.now, h), end, self._elapsed + h
         self.stiff.age += 1
 
@@ -168,6 +175,21 @@ class Stage:
         past = Moment(chart, self._with(before, self.past.moment.c), self._with(w / chart.slope(before), self.past.moment.v))
         wrong = 0.5 * elapsed * np.abs(w - begun.w) / np.maximum(np.maximum(np.abs(w), np.abs(begun.w)), 1e-300)
         return now, Past(past, self.past.h), np.where(waits, wrong, 0.0)
+
+    def settle(self) -> None:
+        """Solve the equation of the last step again, more accurately."""
+        S = self.stiff.index
+        if self._equation is None or not S.size:
+            return
+        target, gamma = self._equation
+        accuracy = self.steps.accuracy(self.stiff, self.now.c)._replace(rms=SETTLED, least=2, iterations=SETTLING)
+        try:
+            solution = minimise(self.stiff, self.now.c, self.now.c[S], target[S], gamma, accuracy)
+        except np.linalg.LinAlgError:
+            return
+        if solution.solved:
+            c = with_entries(self.now.c, S, solution.x)
+            self.now = Moment(self.chart, c, np.where(self.stiff.mask, (c - target) / gamma, self.now.v))
 
     def _with(self, c: np.ndarray, few: np.ndarray) -> np.ndarray:
         return with_entries(c, self.index, few[self._place])
