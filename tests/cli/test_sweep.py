@@ -5,10 +5,12 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
 
 import pandas as pd
 import pytest
+from looping import looping
 from small_sweeps import steps
 from sweep_folder import filled
 
@@ -195,8 +197,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_that_names_it(mvsim, study, tmp_path, case):
+@pytest.fixture
+def bad_places(study, tmp_path):
     (tmp_path / "unknown.toml").write_text("k = 3\nsed = 4\n")
     (tmp_path / "empty.toml").write_text("k = 3\nseed = []\n")
     (tmp_path / "zip.toml").write_text("k = 3\nzip = 4\n")
@@ -206,6 +208,11 @@ def test_bad_input_is_one_line_that_names_it(mvsim, study, tmp_path, case):
     (tmp_path / "study").write_text("k = 3\n")
     (tmp_path / "other.toml").write_text("k = 5\n")
     filled(tmp_path / "full", {"k": 3, "method": "erm"})
+
+
+@looping("case", BAD)
+@pytest.mark.usefixtures("bad_places")
+def test_bad_input_is_one_line_that_names_it(mvsim, case):
     words, expected = BAD[case]
     result = mvsim("sweep", *words)
     assert (result.code, result.out) == (2, "")
@@ -221,10 +228,15 @@ def test_without_dask_the_extra_is_named(mvsim, study, monkeypatch):
     assert mvsim("sweep", study, "--cell", 0, "--quiet").code == 0
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return filled(tmp_path_factory.mktemp("made") / "runs", {"k": 3, "r0": "0.1,0.4", "method": "erm,midpoint", "seed": "0:2"}).path
+
+
 @pytest.fixture
-def swept(tmp_path):
+def swept(made, tmp_path):
     """A folder ``runs`` of a sweep of made-up runs."""
-    return filled(tmp_path / "runs", {"k": 3, "r0": "0.1,0.4", "method": "erm,midpoint", "seed": "0:2"})
+    shutil.copytree(made, tmp_path / "runs")
 
 
 def test_a_sweep_is_drawn(mvsim, swept, tmp_path):
@@ -330,7 +342,7 @@ ALTERED = {
 }
 
 
-@pytest.mark.parametrize("case", ALTERED)
+@looping("case", ALTERED)
 def test_an_answer_that_was_edited_is_refused_by_the_field(mvsim, swept, tmp_path, case):
     (*place, name), value, fault = ALTERED[case]
     verdict = Verdict("Theorem 4.6", "holds", "s", 1.0, math.inf, kind="theorem", number="4.6", count=Count(3, 3, "runs"))

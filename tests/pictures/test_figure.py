@@ -20,6 +20,10 @@ WIDE = ["loss", "total-correlations"]
 """Panels of a picture that is as wide as one of all of them, and drawn sooner."""
 
 
+MIXUP = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
+"""Options of a run of Mixup."""
+
+
 def texts(figure):
     """Return titles and footnote of a figure as one string, spaces that no line breaks as plain ones."""
     titles = [axes.get_title() for axes in figure.axes]
@@ -53,9 +57,8 @@ def test_the_title_says_what_came_out():
 
 
 def test_the_law_of_mixing_is_in_the_title():
-    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
-    assert r"Mixup, $\lambda\sim$ Beta(1, 1), $k$ = 3" in texts(run_figure([synthetic_run("mixup", k=3, options=options)], WIDE))
-    drawn = run_figure([synthetic_run("mixup", k=3, options=options | {"pairs": 9, "redraw": "each step"})], WIDE)
+    assert r"Mixup, $\lambda\sim$ Beta(1, 1), $k$ = 3" in texts(run_figure([synthetic_run("mixup", k=3, options=MIXUP)], WIDE))
+    drawn = run_figure([synthetic_run("mixup", k=3, options=MIXUP | {"pairs": 9, "redraw": "each step"})], WIDE)
     assert "Beta(1, 1), 9 pairs drawn at each step" in texts(drawn)
     (line,) = [line for line in drawn.axes[0].get_lines() if len(line.get_xdata()) > 2]
     assert (line.get_linestyle(), line.get_marker()) == ("None", "."), "losses of different pairs are no curve"
@@ -68,10 +71,9 @@ def test_a_method_without_a_name_and_a_colour_is_drawn(monkeypatch):
 
 
 def test_two_runs_of_one_method_are_told_apart_by_their_laws():
-    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
-    other = synthetic_run("mixup", k=3, options=options | {"mixing": {"distribution": "beta", "args": [2.0, 2.0]}})
+    other = synthetic_run("mixup", k=3, options=MIXUP | {"mixing": {"distribution": "beta", "args": [2.0, 2.0]}})
     other.dataset["feature_learned"][-1, 0] = False
-    title = " ".join(run_figure([synthetic_run("mixup", k=3, options=options), other], ["loss"]).get_suptitle().split())
+    title = " ".join(run_figure([synthetic_run("mixup", k=3, options=MIXUP), other], ["loss"]).get_suptitle().split())
     assert r"$\lambda\sim$ Beta(1, 1) learned" in title
     assert r"$\lambda\sim$ Beta(2, 2) learned" in title
 
@@ -262,8 +264,7 @@ def widths(figure):
 
 
 def test_titles_of_columns_do_not_collide():
-    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": None, "redraw": "once"}
-    mixed = synthetic_run("mixup", k=4, options=options, status="interrupted", settled=None)
+    mixed = synthetic_run("mixup", k=4, options=MIXUP, status="interrupted", settled=None)
     boxes = widths(run_figure([synthetic_run("erm", k=4), mixed, synthetic_run("midpoint", k=5), mixed], ["loss"]))
     assert len(boxes) == 4
     for left, right in itertools.pairwise(boxes):
@@ -271,8 +272,7 @@ def test_titles_of_columns_do_not_collide():
 
 
 def test_long_names_of_methods_are_broken_to_the_width_of_their_column():
-    options = {"n_test": 20, "mixing": {"distribution": "beta", "args": [1.0, 1.0]}, "nodes": 4, "pairs": 10**5, "redraw": "each step"}
-    mixed = synthetic_run("mixup", k=4, options=options)
+    mixed = synthetic_run("mixup", k=4, options=MIXUP | {"pairs": 10**5, "redraw": "each step"})
     figure = run_figure([synthetic_run("erm", k=4), mixed, *(synthetic_run("midpoint", k=4, seed=seed) for seed in range(3))], ["loss"])
     for left, right in itertools.pairwise(widths(figure)):
         assert left.x1 < right.x0
@@ -296,6 +296,7 @@ def test_the_footnote_names_the_first_departure_and_counts_the_others():
     assert "Departs from Assumption 4.3" in title
     assert rf"$d$ = {run.parameters.d} ($k^{{20}}$ = $9.5\times10^{{13}}$), $r_0$ = {run.parameters.r0:.3g}; " in title
     assert f"; {len({deviation.name for deviation in run.regime}) - 1} more (mvsim show -v)." in title
+    assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])], WIDE))
 
 
 def test_the_footnote_says_which_departures_are_not_those_of_all_runs():
@@ -305,10 +306,6 @@ def test_the_footnote_says_which_departures_are_not_those_of_all_runs():
     assert number > 1
     assert f"; {number} more (mvsim show -v)." in texts(run_figure([run, run], ["loss"]))
     assert f"; {number} more in one or more of the runs (mvsim show -v)." in " ".join(texts(run_figure([run, fewer], ["loss"])).split())
-
-
-def test_title_does_not_claim_deviations_that_are_not_there():
-    assert "As in Assumption 4.3" in texts(run_figure([synthetic_run("erm", k=5, regime=[])], WIDE))
 
 
 FLOW = {"name": "flow", "rtol": 1e-3}
@@ -525,16 +522,6 @@ def test_negative_correlations_do_not_break_the_log_axis(tmp_path):
     save_figure(figure, tmp_path / "negative.png")
 
 
-def test_no_runs_are_refused():
-    with pytest.raises(mvsim.UsageError, match="at least one run"):
-        run_figure([])
-
-
-def test_more_runs_than_fit_are_refused():
-    with pytest.raises(mvsim.UsageError, match="at most 16"):
-        run_figure([synthetic_run("erm", k=3, records=2)] * 17)
-
-
 def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
     """Outputs that put 1/2 on each label of a mixed pair, and 1 on an unmixed one, cost the floor."""
     run = synthetic_run("midpoint", k=3, seed=1)
@@ -546,11 +533,8 @@ def test_loss_floor_is_reached_by_the_best_outputs_and_not_passed():
     assert best < np.log(2)
 
 
-def test_loss_floor_of_erm_is_zero():
+def test_no_loss_floor_is_drawn_for_erm_and_for_points_that_were_given():
     assert loss_floor(Shown(synthetic_run("erm", k=3))) == 0
-
-
-def test_no_loss_floor_is_drawn_for_points_that_were_given():
     p = mvsim.Parameters(k=2, m=2, N=6, P=4, d=20, C_P=1)
     run = mvsim.simulate(p, "midpoint", t_end=1.0, n_test=2, data=mvsim.sample_dataset(p, seed=3), backend="numpy")
     assert loss_floor(Shown(run)) == 0.0
@@ -618,13 +602,17 @@ def test_whatever_a_file_says_of_itself_is_shown_as_it_stands(statement, tmp_pat
     save_figure(figure, tmp_path / "any.png")
 
 
-@looping("method", ["other", r"$\frac{"])
-def test_a_method_that_this_version_does_not_know(method):
-    with pytest.raises(mvsim.UsageError, match=r"runs: method=.*this version draws erm, midpoint, mixup"):
-        run_figure([synthetic_run(method, k=3)])
-
-
-@looping("run", [None, "run.nc"])
-def test_what_is_no_run(run):
-    with pytest.raises(mvsim.UsageError, match=r"runs: .* is no run"):
-        run_figure([run])
+@looping(
+    ("runs", "named"),
+    [
+        ([], "at least one run"),
+        ([synthetic_run("erm", k=3, records=2)] * 17, "at most 16"),
+        ([None], r"runs: .* is no run"),
+        (["run.nc"], r"runs: .* is no run"),
+        ([synthetic_run("other", k=3)], r"runs: method=.*this version draws erm, midpoint, mixup"),
+        ([synthetic_run(r"$\frac{", k=3)], r"runs: method=.*this version draws erm, midpoint, mixup"),
+    ],
+)
+def test_what_are_no_runs_that_can_be_drawn_is_refused(runs, named):
+    with pytest.raises(mvsim.UsageError, match=named):
+        run_figure(runs)

@@ -305,15 +305,15 @@ def test_the_same_page_each_time(runs, of_runs):
 
 
 def test_without_verdicts_it_says_so(runs):
-    words = "".join(Checked(page(report_of_runs(runs, [], "mvsim report"))).text)
+    words = "".join(Checked(page(report_of_runs(runs[:1], [], "mvsim report"))).text)
     assert "The runs were not judged." in words
     assert "holds" not in words
 
 
-def test_without_jinja_the_extra_is_named(runs, monkeypatch):
+def test_without_jinja_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(UsageError, match=r"report: needs Jinja2, which is not installed; install it with `pip install \"\.\[report\]\"` where"):
-        page(report_of_runs(runs, [], "mvsim report"))
+        page(Report("", [], [], {}))
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

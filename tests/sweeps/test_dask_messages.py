@@ -100,6 +100,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow
 def test_the_configuration_of_a_site_does_not_reach_workers_here(tmp_path):
     body = SCRIPT.strip().replace("\n", "\n    ")
     (tmp_path / "script.py").write_text(f'if __name__ == "__main__":\n    {body}\n')

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from contextlib import contextmanager
 
 import pytest
@@ -21,10 +22,15 @@ from mvsim.sweeps.study import Study
 VALUES = {"k": "3,4", "seed": "0:2", "method": "erm"}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return filled(tmp_path_factory.mktemp("made") / "runs", VALUES, leave_out=[3]).path
+
+
 @pytest.fixture
-def folder(tmp_path):
+def folder(made, tmp_path):
     """A folder in which all cells are done but the last."""
-    return filled(tmp_path / "runs", VALUES, leave_out=[3])
+    return SweepFolder.open(shutil.copytree(made, tmp_path / "runs"))
 
 
 def states(folder):

@@ -10,6 +10,7 @@ import pytest
 from lib import limited
 
 import mvsim
+from mvsim.papers.midpoint_mixup import judge_run
 from mvsim.papers.midpoint_mixup.over_runs import followed_run
 from mvsim.runs.simulation.progress import Silent
 
@@ -24,7 +25,7 @@ class Interrupting(Silent):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_block_isinterrupted_after_its_time_and_a_short_one_is_not():
+def test_a_block_is_interrupted_after_its_time_and_a_short_one_is_not():
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), limited.interrupted_after(0.05):
         time.sleep(60)
@@ -38,6 +39,7 @@ def test_runs_are_judged_as_far_as_they_came(tmp_path, monkeypatch):
         progress = partial(nullcontext, Interrupting()) if seed == 1 else None
         return followed_run(number, p, seed, folder, progress=progress, **options)
 
+    monkeypatch.setattr(judge_run, "replayed", partial(judge_run.replayed, part=0.02))
     monkeypatch.setattr(limited, "on_all_cores", lambda work, items: [work(item) for item in items])
     with monkeypatch.context() as patched:
         patched.setattr("mvsim.runs.simulation.session.DISPLAY_SECONDS", 0.0)

@@ -11,6 +11,7 @@ from lib.runs import followed_side_by_side, on_all_cores
 from studies import paths, permanence, proof_map
 
 import mvsim
+from mvsim.papers.midpoint_mixup import judge_run
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.over_runs import judgements_over_seeds
@@ -32,8 +33,9 @@ def test_each_process_has_one_thread_and_the_order_is_kept():
     assert on_all_cores(os.getenv, [*THREADS, "NOT_THERE"]) == ["1", "1", "1", "1", None]
 
 
-@pytest.mark.usefixtures("environment")
 def test_runs_that_were_made_side_by_side_are_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.runs.on_all_cores", lambda work, items: [work(item) for item in items])
+    monkeypatch.setattr(judge_run, "replayed", lambda evidence: [])  # takes long
     p = mvsim.Parameters(k=3, m=2, N=12, P=9, d=40)
     followed_side_by_side("4.6", p, 2, tmp_path, follow=False)
     made = {path.name: path.read_bytes() for path in tmp_path.glob("*.nc")}

@@ -16,9 +16,9 @@ from mvsim.runs.simulation.cost import required_bytes
 from mvsim.runs.simulation.options import DEFAULTS
 
 PROBLEMS = {
-    "codebook, erm": ({"k": 20, "m": 80, "N": 1000}, "erm", "auto"),
+    "codebook, erm": ({"k": 20, "m": 40, "N": 600}, "erm", "auto"),
     "three views, erm": ({"k": 20, "m": 30, "V": 3}, "erm", "auto"),
-    "codebook, midpoint": ({"k": 10, "N": 300}, "midpoint", "auto"),
+    "codebook, midpoint": ({"k": 10, "N": 200}, "midpoint", "auto"),
     "many patterns, erm": ({"k": 20, "N": 200, "G": 30_000}, "erm", "auto"),
     "codebook, fixed layout, midpoint": ({"k": 10, "m": 5, "N": 120, "G": 8, "signal_layout": "fixed"}, "midpoint", "auto"),
     "point, midpoint": ({"k": 10, "m": 5, "N": 90, "noise": "point"}, "midpoint", "auto"),
@@ -77,8 +77,8 @@ def test_a_run_needs_the_libraries_besides_its_arrays():
     assert required_bytes(large, mixes=True) > with_libraries
 
 
-@pytest.mark.parametrize("fields", [{"G": 40_000, "N": 50}, {"N": 20_000}, {"N": 20_000, "C_P": 10}, {"N": 2000, "noise": "patch"},
-                                    {"N": 20_000, "V": 3}, {"N": 20_000, "V": 1}, {"N": 2000, "V": 3, "noise": "patch"}])  # fmt: skip
+@pytest.mark.parametrize("fields", [{"G": 20_000, "N": 50}, {"N": 8000}, {"N": 5000, "C_P": 10}, {"N": 1000, "noise": "patch"},
+                                    {"N": 8000, "V": 3}, {"N": 8000, "V": 1}, {"N": 1000, "V": 3, "noise": "patch"}])  # fmt: skip
 def test_predicted_memory_of_points_is_what_drawing_them_takes(fields):
     p = mvsim.Parameters(k=10, **fields)
     tracemalloc.start(1)

@@ -62,7 +62,7 @@ def test_what_resuming_needs_is_that_of_the_uninterrupted_run_too(options, tmp_p
     assert_same_bits(one, other)
 
 
-@pytest.mark.parametrize("options", [{"t_end": 180.0}, {**FLOW, "t_end": 1e4}], ids=["gd", "flow"])
+@pytest.mark.parametrize("options", [{"t_end": 180.0}, {**FLOW, "t_end": 2e3}], ids=["gd", "flow"])
 def test_slices_shorter_than_any_checkpoint_get_further(options, tmp_path, monkeypatch):
     """Every start takes a few steps and is stopped; what was reached is kept, so that the run ends, and as it does without a stop."""
     out, arrive, stops = tmp_path / "run.nc", Session._arrive, []
@@ -202,14 +202,14 @@ def test_a_finished_run_says_nothing_of_other_kernels(tmp_path, recwarn):
 
 @pytest.mark.parametrize(("method", "begun", "resumed"), [("erm", "numba", "array"), ("midpoint", "array", "numba")])
 def test_a_run_goes_on_with_other_kernels_and_says_so(method, begun, resumed, tmp_path):
-    whole = simulate(method, **FLOW, t_end=1e5, backend=begun)
+    whole = simulate(method, **FLOW, t_end=3e4, backend=begun)
     out = tmp_path / "run.nc"
-    simulate(method, out, **FLOW, t_end=1e4, backend=begun)
+    simulate(method, out, **FLOW, t_end=3e3, backend=begun)
     with pytest.warns(UserWarning, match=r"run\.nc: computed with .* so far, goes on with .*; results agree within the tolerance of the run"):
-        other = simulate(method, out, **FLOW, t_end=1e5, backend=resumed, resume=True)
+        other = simulate(method, out, **FLOW, t_end=3e4, backend=resumed, resume=True)
     size = np.abs(whole.final_correlations).max(axis=(2, 3), keepdims=True)
     assert np.max(np.abs(other.final_correlations - whole.final_correlations) / size) <= 10.0 * other.provenance["integrator"]["rtol"]
     assert other.provenance["options"]["backend"] == begun
     assert [each["backend"] for each in mvsim.open_run(out).provenance["continued"]] == [resumed]
-    again = simulate(method, out, **FLOW, t_end=1.1e5, backend=resumed, resume=True)  # with the kernels of last time: nothing to say
+    again = simulate(method, out, **FLOW, t_end=3.1e4, backend=resumed, resume=True)  # with the kernels of last time: nothing to say
     assert [each["backend"] for each in again.provenance["continued"]] == [resumed, resumed]
