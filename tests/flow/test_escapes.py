@@ -57,7 +57,7 @@ def _close(times: np.ndarray, reference: np.ndarray) -> None:
 
 
 def test_escapes_gaps_and_end_are_those_of_the_flow(field: Field, objective: Objective, visits: list[Visit]) -> None:
-    reference = list(GradientFlow(field, 1e-5).trajectory(_start(), UNTIL))
+    reference = list(GradientFlow(field, 1e-4).trajectory(_start(), UNTIL))
     times = _escapes(objective, _start(), iter(reference))
     assert np.isfinite(times).sum() == 4
     _close(_escapes(objective, _start(), iter(visits)), times)

@@ -6,6 +6,7 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from looping import looping
 from matplotlib.text import Text
 from sweep_folder import filled, made_up
 
@@ -94,7 +95,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("until", ["-1", "0", "Infinity", "NaN", '"1"'])
+@looping("until", ["-1", "0", "Infinity", "NaN", '"1"'])
 def test_a_time_in_the_study_file_that_the_command_would_refuse_is_refused(folder, until):
     place = folder.path / STUDY_FILE
     saved = {**json.loads(place.read_text()), "until": 5.0}
@@ -113,24 +114,20 @@ def test_a_study_file_with_something_wrong_names_it(folder, case):
         SweepFolder.open(folder.path)
 
 
-@pytest.mark.parametrize(
-    ("status", "state", "words"),
-    [("running", "unfinished", ""), ("interrupted", "unfinished", ""), ("stalled", "failed", "made up"), ("diverged", "failed", "made up")],
+@looping(
+    ("changed", "state", "words"),
+    [
+        *(({"status": status}, "unfinished", "") for status in ("running", "interrupted")),
+        *(({"status": status}, "failed", "made up") for status in ("stalled", "diverged")),
+        ({"version": "0.0.1"}, "failed", "was made by mvsim 0.0.1"),
+    ],
 )
-def test_a_run_that_has_not_finished_is_told_from_one_that_cannot(folder, status, state, words):
+def test_a_run_that_can_go_on_is_told_from_one_that_cannot_or_is_of_another_version(folder, changed, state, words):
     cell = folder.study.cells[0]
     run = made_up(cell)
-    write_run(folder.path_of(cell), run.dataset, run.provenance | {"status": status})
+    write_run(folder.path_of(cell), run.dataset, run.provenance | changed)
     assert folder.standing(cell).state == state
     assert words in folder.standing(cell).message
-
-
-def test_a_run_of_another_version_is_not_taken_for_one_of_this(folder):
-    cell = folder.study.cells[0]
-    run = made_up(cell)
-    write_run(folder.path_of(cell), run.dataset, run.provenance | {"version": "0.0.1"})
-    assert folder.standing(cell).state == "failed"
-    assert "was made by mvsim 0.0.1" in folder.standing(cell).message
 
 
 @pytest.mark.parametrize("place", [100, 3000, -200])

@@ -17,21 +17,12 @@ Z = np.concatenate([-np.logspace(-8, 3, 23), np.logspace(-8, 3, 45)])
 """In units of rho: all three cases, down to 1e-8 of either side of 0."""
 
 
-def three_cases(function, z, rho, alpha):
-    return np.array([function(value, rho, alpha) for value in z])
-
-
+@looping("function", ["smoothed_relu", "smoothed_relu_derivative"])
 @looping(("rho", "alpha"), SHAPES)
-def test_value_is_the_three_case_definition(rho, alpha):
+def test_value_and_derivative_are_the_three_case_definition(function, rho, alpha):
     z = rho * Z
-    assert_components_close(mvsim.smoothed_relu(z, rho, alpha), three_cases(reference.smoothed_relu, z, rho, alpha), FEW_OPERATIONS, 0)
-
-
-@looping(("rho", "alpha"), SHAPES)
-def test_derivative_is_the_three_case_definition(rho, alpha):
-    z = rho * Z
-    expected = three_cases(reference.smoothed_relu_derivative, z, rho, alpha)
-    assert_components_close(mvsim.smoothed_relu_derivative(z, rho, alpha), expected, FEW_OPERATIONS, 0)
+    expected = np.array([getattr(reference, function)(value, rho, alpha) for value in z])
+    assert_components_close(getattr(mvsim, function)(z, rho, alpha), expected, FEW_OPERATIONS, 0)
 
 
 @looping(("rho", "alpha"), SHAPES)

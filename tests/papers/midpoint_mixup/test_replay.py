@@ -59,27 +59,27 @@ def test_features_that_are_learned_at_another_time_are_found(erm, by):
     assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
 
 
-def test_a_training_accuracy_that_the_flow_has_not_is_found(run):
+def test_a_training_accuracy_that_the_flow_has_not_is_found(erm):
     """At records without a saved state, with margins and softmax gaps that agree with it: no check of the records alone sees it."""
-    changed = with_training_accuracy_raised(run)
-    assert (changed.dataset["training_accuracy"].values != run.dataset["training_accuracy"].values).any()
+    changed = with_training_accuracy_raised(erm)
+    assert (changed.dataset["training_accuracy"].values != erm.dataset["training_accuracy"].values).any()
     assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
     failing = {name for name, status in statuses(changed, WHOLE).items() if status == "fails"}
     assert "(training accuracy)" in failing <= {"(training accuracy)", "(margins)"}
 
 
 @pytest.mark.parametrize("factor", [0.985, 1.015])
-def test_a_dormant_correlation_that_is_off_by_fifteen_thousandths_is_found(run, factor):
+def test_a_dormant_correlation_that_is_off_by_fifteen_thousandths_is_found(erm, factor):
     """Of a neuron that grows and is not the largest of its view, in a record between two saved states: the records alone do not show it."""
-    evidence, own = Evidence(run), run.dataset["own_correlations"].to_numpy().copy()
-    record = next(i for s in stretches(evidence)[1:] for i in s.records if run.dataset["step"].values[i] not in run.dataset["snapshot_step"].values)
+    evidence, own = Evidence(erm), erm.dataset["own_correlations"].to_numpy().copy()
+    record = next(i for s in stretches(evidence)[1:] for i in s.records if erm.dataset["step"].values[i] not in erm.dataset["snapshot_step"].values)
     here = (
-        (own[record] > SIZE / np.sqrt(run.parameters.d))
+        (own[record] > SIZE / np.sqrt(erm.parameters.d))
         & (own[record] < 0.2 * evidence.objective.linear_from)
         & (own[record] < own[record].max(axis=1)[:, None])
     )
     own[record][tuple(np.argwhere(here)[0])] *= factor
-    changed = Run(run.dataset.assign(own_correlations=(run.dataset["own_correlations"].dims, own)), run.provenance)
+    changed = Run(erm.dataset.assign(own_correlations=(erm.dataset["own_correlations"].dims, own)), erm.provenance)
     assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(dormant)"}
     assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
 
@@ -225,12 +225,12 @@ def test_with_few_fresh_draws_no_difference_of_features_tells(erm, draws, expect
     assert statuses(few)["(features)"] == ("fails" if expected == "holds" else expected)
 
 
-def test_margins_that_the_flow_has_not_are_found(run):
+def test_margins_that_the_flow_has_not_are_found(erm):
     """At records without a saved state the margins are as the file has them, until a replay comes by."""
-    steps, margins = run.dataset["step"].values, run.dataset["margin_min"].values.copy()
-    between = ~np.isin(steps, run.dataset["snapshot_step"].values) & (steps > 0) & (steps < steps[-1])
+    steps, margins = erm.dataset["step"].values, erm.dataset["margin_min"].values.copy()
+    between = ~np.isin(steps, erm.dataset["snapshot_step"].values) & (steps > 0) & (steps < steps[-1])
     margins[between] *= np.where(margins[between] > 0.0, 1.1, 0.9)
-    changed = Run(run.dataset.assign(margin_min=(run.dataset["margin_min"].dims, margins)), run.provenance)
+    changed = Run(erm.dataset.assign(margin_min=(erm.dataset["margin_min"].dims, margins)), erm.provenance)
     assert {verdict.status for verdict in records(Evidence(changed))} == {"holds"}
     assert {name for name, status in statuses(changed, WHOLE).items() if status == "fails"} == {"(margins)"}
 

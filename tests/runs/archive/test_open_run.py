@@ -40,14 +40,6 @@ def test_missing_file(tmp_path):
         open_run(tmp_path / "run.nc")
 
 
-def test_parameters_that_are_none(tmp_path):
-    dataset, provenance = example_run()
-    provenance["parameters"]["rho"] = -1.0
-    write_run(tmp_path / "run.nc", dataset, provenance)
-    with pytest.raises(UsageError, match=r"run\.nc: its parameters are not valid: rho=-1\.0: "):
-        open_run(tmp_path / "run.nc")
-
-
 @looping("part", ["dataset", "provenance"])
 @looping("value", [None, {}, 5])
 def test_a_run_made_by_hand_needs_what_a_run_has(part, value):
@@ -59,11 +51,16 @@ def test_a_run_made_by_hand_needs_what_a_run_has(part, value):
         Run(dataset.drop_vars("loss"), provenance)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"), [({}, "its options lack pairs"), ({"pairs": None, "mixing": "x", "nodes": 3}, "its options are not valid")]
+@looping(
+    ("changed", "said"),
+    [
+        ({"method": "mixup", "options": {}}, "its options lack pairs"),
+        ({"method": "mixup", "options": {"pairs": None, "mixing": "x", "nodes": 3}}, "its options are not valid"),
+        ({"parameters": Parameters(k=3, m=2).model_dump(mode="json") | {"rho": -1.0}}, r"its parameters are not valid: rho=-1\.0: "),
+    ],
 )
-def test_options_that_are_not_those_of_the_method(options, said, tmp_path):
+def test_options_and_parameters_that_no_run_has_are_named(changed, said, tmp_path):
     dataset, provenance = example_run()
-    write_run(tmp_path / "run.nc", dataset, {**provenance, "method": "mixup", "options": options})
+    write_run(tmp_path / "run.nc", dataset, provenance | changed)
     with pytest.raises(UsageError, match=f"run.nc: {said}"):
         open_run(tmp_path / "run.nc")
