@@ -110,7 +110,9 @@ class RunOptions(BaseModel):
     threads: Annotated[int | None, PlainValidator(check_threads)] = Field(
         None, description="Threads; by default all cores. Results do not depend on it."
     )
-    checkpoint_seconds: Annotated[float, _checked(check_positive, most=math.inf)] = Field(10.0, description="Seconds between two saves.")
+    checkpoint_seconds: Annotated[float, _checked(check_positive, most=math.inf)] = Field(
+        10.0, description="Least seconds between two saves, which take a twentieth of the time at most."
+    )
 
     # Of an integrator or a method, which checks the value.
     rtol: Annotated[float | None, SkipValidation] = Field(

@@ -25,6 +25,9 @@ from mvsim.runs.simulation.resuming import restore_run, warn_of_other_kernels
 from mvsim.runs.simulation.summary import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
+
+SAVES_APART = 20.0
+"""A run is stepped so many times as long as the last save took before it is saved again: at k = 50 a save takes seconds."""
 """Seconds between two updates of the display."""
 
 
@@ -51,6 +54,7 @@ class Session:
     def run(self) -> Run:
         """Step until the run ends, one way or another, and save it; a finished run that has nothing left to do is left as it is."""
         self.started = self.last_saved = self.last_update = time.monotonic()
+        self.saving = 0.0
         info = {"step": 0, "repeated": 0, "steps": self.integrator.steps_until(self.horizon)}
         if self.saved:
             info |= {"step": int(self.saved[0]["resume_step"]), "repeated": int(self.saved[0]["final_step"])}
@@ -137,7 +141,7 @@ class Session:
         if now - self.last_update >= DISPLAY_SECONDS:
             self.last_update = now
             self.progress.update(self._status())
-        if self.options.out is not None and now - self.last_saved >= self.options.checkpoint_seconds:
+        if self.options.out is not None and now - self.last_saved >= max(self.options.checkpoint_seconds, SAVES_APART * self.saving):
             self._save("running", "running when this was saved", [])
 
     def _warn_of_large_steps(self) -> None:
@@ -170,7 +174,7 @@ class Session:
 
     def _save(self, status: str, ending: str, sentences: list[str]) -> Run:
         """Put the run together as it stands and write it, if it has a file."""
-        out = self.options.out
+        begun, out = time.monotonic(), self.options.out
         provenance = {
             **self.plan.provenance,
             "status": status,
@@ -187,5 +191,6 @@ class Session:
         if out is not None and not behind:
             write_run(out, dataset, provenance)
         self.last_saved = time.monotonic()  # when it is written: a run has so long for its steps, however long saving takes
+        self.saving = self.last_saved - begun
         described = without_resuming(dataset).assign_attrs(plain_attributes(provenance))
         return Run(described, provenance, None if out is None else Path(out))
