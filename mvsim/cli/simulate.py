@@ -53,13 +53,13 @@ def simulate(
     fields, options = given_for(Parameters, arguments), given_for(RunOptions, arguments)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
+    RunOptions(out=path, **options).sums_all_pairs  # noqa: B018 - what is refused is refused in one line, before any other is printed
     _note_coarse_steps(options.get("rtol"))
     if dry_run:
         _predict(parameters, options, path, json_, quiet, verbose)
         return
     before = _last_written(path)
     if options.get("resume") and not options.get("force") and before is None and not quiet:
-        RunOptions(out=path, **options).sums_all_pairs  # noqa: B018 - what is refused is refused in one line
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
         run = mvsim.simulate(parameters, out=path, progress=progress, **options)

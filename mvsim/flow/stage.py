@@ -34,8 +34,9 @@ SOON, NEAR = 20.0, 0.01
 RIVALS = 1.3
 """The force on all neurons of a view is the same, so that the first stays the first: others only count within so many times its time."""
 
-UNIMPORTANT = 10.0
-"""By how much the time is said to be longer in a class that has learned all views: little depends on what escapes there."""
+UNIMPORTANT, OFF = 10.0, 5.0
+"""By how much the time is said to be longer in a class that has learned all views, as little depends on what escapes there, and of off-diagonal
+correlations: they matter if they escape before an own one."""
 
 LONGEST = 1.0 / SOON
 """Most time between two marks, as a part of that to the first escape of a neuron that waits: a jump to the next escape may take as much."""
@@ -104,7 +105,8 @@ class Stage:
         np.minimum.at(first, view[is_own], forecast.times[is_own])
         rivals = ~is_own | (forecast.times <= RIVALS * first[view])
         index = forecast.index[rivals]
-        return index, forecast.times[rivals] * np.where(self._whole.is_open(self._learned)[index], 1.0, UNIMPORTANT)
+        longer = np.where(self._whole.is_open(self._learned)[index], 1.0, UNIMPORTANT) * np.where(self._whole.is_own[index], 1.0, OFF)
+        return index, forecast.times[rivals] * longer
 
     def _chosen(self, stiff: np.ndarray, mask: np.ndarray, charted: np.ndarray, index: np.ndarray, times: np.ndarray, time: float) -> np.ndarray:
         """Return (k m,) bool: the neurons that are stepped."""

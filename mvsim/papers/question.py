@@ -258,8 +258,8 @@ def several(name: str, values: Any) -> list[Any]:
     if np.ma.is_masked(values):
         raise UsageError(f"{name}={echo(values)}: some are masked; give those that are there")
     try:
-        if isinstance(values, (bytes, bytearray)):
-            raise TypeError  # their elements are numbers that nobody wrote
+        if isinstance(values, (bytes, bytearray, Mapping)):
+            raise TypeError  # their elements are numbers that nobody wrote, or names alone
         return list(values)
     except TypeError:
         raise UsageError(f"{name}={echo(values)}: must be one of them or a list") from None

@@ -314,3 +314,8 @@ def test_a_coarse_tolerance_is_told_of(rtol, told, mvsim, tiny):
     result = mvsim("simulate", *tiny, "--method", "erm", "--rtol", rtol, "--out", "run.nc")
     assert result.code == 0
     assert ("mvsim: rtol=0.004: `mvsim verify` cannot tell so coarse a run from a changed one" in result.err) == told
+
+
+def test_a_refusal_stands_alone(mvsim):
+    result = mvsim("simulate", "--k", "3", "--rtol", "0.1", "--nodes", "1")
+    assert (result.code, result.err) == (2, "mvsim: nodes=1: midpoint has no such option; it takes none\n")

@@ -69,6 +69,11 @@ def test_what_would_change_nothing_is_refused(given, said):
         list(Question(**given).sections())
 
 
+def test_a_dictionary_is_no_list_of_runs():
+    with pytest.raises(mvsim.UsageError, match="^what={'k': 3}: must be one of them or a list"):
+        mvsim.verify({"k": 3})
+
+
 def test_python_refuses_the_same_as_the_command_line(run_folder):
     for given in ({"seeds": 3}, {"follow": False}, {"path": "literal"}, {"threads": 1}, {"k": 4}, {"folder": "elsewhere"}):
         with pytest.raises(mvsim.UsageError, match="is for "):
