@@ -189,11 +189,8 @@ class Jumps:
         predicted = np.where(stiff.mask, now.c, carried_on(layout, self._chart, now, now.w, size, learned))
         predicted[leads.held] = leads.moved(now.c, begun, size)
         if S.size:
-            accuracy = self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS)
-            try:
-                x = minimise(stiff, now.c, now.c[S], now.c[S], size, accuracy).x
-                x = minimise(stiff, now.c, x, x, RELAXED * size, accuracy._replace(iterations=RELAXATIONS)).x
-            except np.linalg.LinAlgError:
+            x = self._relaxed(stiff, now, size) if leads.index.size else self._balanced(stiff, now, size)
+            if x is None:
                 return None
             stiff.forget()
             held = predicted[leads.held]
@@ -226,6 +223,24 @@ class Jumps:
         errors = np.zeros(layout.size)
         errors[leads.index] = wrong
         return Jump(Moment(self._chart, c, v), size, False, errors)
+
+    def _relaxed(self, stiff: StiffNeurons, now: Moment, size: float) -> np.ndarray | None:
+        """Return stiff neurons (s,) after a jump to the next escape, roughly."""
+        S, accuracy = stiff.index, self._steps.accuracy(stiff, now.c)._replace(rms=0.02, own_error=0.02 * 0.05, iterations=ITERATIONS)
+        try:
+            x = minimise(stiff, now.c, now.c[S], now.c[S], size, accuracy).x
+            return minimise(stiff, now.c, x, x, RELAXED * size, accuracy._replace(iterations=RELAXATIONS)).x
+        except np.linalg.LinAlgError:
+            return None
+
+    def _balanced(self, stiff: StiffNeurons, now: Moment, size: float) -> np.ndarray | None:
+        """Return stiff neurons (s,) after a jump where nothing escapes any more: what is recorded there is the end of the run."""
+        S = stiff.index
+        try:
+            solution = minimise(stiff, now.c, now.c[S], now.c[S], size, self._steps.fine_accuracy(stiff, now.c))
+        except np.linalg.LinAlgError:
+            return None
+        return solution.x if solution.solved else None
 
     def _surprises(
         self, stiff: StiffNeurons, now: Moment, there: Moment, size: float, forecast: Forecast, learned: np.ndarray, until: float, te: float

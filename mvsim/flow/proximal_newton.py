@@ -10,7 +10,9 @@ activation. There the Hessian jumps and full Newton steps fall into cycles of tw
 half as large; else the Hessian, an arrow matrix that costs ten gradients, is made anew there, and then the step shortened. None moves a correlation
 by more than the largest one: along directions in which the Hessian is nearly 0, a correction is a thousand times as long.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
-arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor.
+arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor. At a kink Phi may be concave, where the arrow is
+not: corrections would be small far from the solution. There the change of the gradient counts as a fifth of the expected one (M. J. D. Powell,
+Mathematical Programming 14, 1978), so that each correction is five times as long as the one before.
 Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solves equations that
 secants of single coordinates, Anderson's mixing and averaged Hessians do not.
 """
@@ -27,8 +29,8 @@ from mvsim.flow.stiff_neurons import NEAR_GAMMA, StiffNeurons
 LARGEST_OF_ALL = 30.0
 """Most that a single correlation may still be wrong, in parts of what all may be in the root mean square."""
 
-SECANTS = 4
-"""Changes of the gradient that are remembered within one equation."""
+SECANTS, DAMPED = 4, 0.2
+"""Changes of the gradient that are remembered within one equation, and the least part of the expected change that one counts as."""
 
 HALVINGS, SHORTER = 8, 0.35
 """Attempts at one iterate, and by what they become shorter."""
@@ -117,9 +119,12 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
             q += (part - float(y @ q) / float(s @ y)) * s
         return -q
 
-    def learn(s: np.ndarray, y: np.ndarray) -> None:
-        if float(s @ y) > 1e-4 * float(s @ s):
-            secants.append((s, y))
+    def learn(s: np.ndarray, y: np.ndarray, expected: np.ndarray) -> None:
+        """Take in the change y of r along s, of which ``expected`` is what the Hessian said, and a part of that where y says less."""
+        known, told = float(s @ expected), float(s @ y)
+        if known > 0.0:
+            told_part = (1.0 - DAMPED) * known / (known - told) if told < DAMPED * known else 1.0
+            secants.append((s, told_part * y + (1.0 - told_part) * expected))
             del secants[:-SECANTS]
 
     fresh = not stiff.is_known
@@ -133,23 +138,23 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
             return Solution(x, iteration, False, gradient)
         if iteration >= accuracy.least and accuracy.allows(d, stiff.doubt(gamma)):
             return Solution(x + d, iteration, True, gradient)
-        step = d * min(1.0, float(np.abs(x).max() / max(np.abs(d).max(), 1e-300)))
+        part = min(1.0, float(np.abs(x).max() / max(np.abs(d).max(), 1e-300)))
         for _ in range(HALVINGS):
-            x_next = x + step
+            x_next = x + part * d
             phi_next, r_next, gradient_next = evaluated(x_next)
             d_next = -stiff.solve(r_next, gamma)
             size_next = accuracy.size(d_next)
             if np.isfinite(phi_next) and (phi_next <= phi + 1e-13 * abs(phi) or size_next < 0.5 * size):
                 break
             if fresh or not np.isfinite(phi_next):
-                step = SHORTER * step
+                part *= SHORTER
             else:
                 stiff.linearise(c, x)
-                fresh, step = True, -stiff.solve(r, gamma)
-                size = accuracy.size(step)
+                fresh, part, d = True, 1.0, -stiff.solve(r, gamma)
+                size = accuracy.size(d)
         else:
             return Solution(x, iteration, False, gradient)
-        learn(x_next - x, r_next - r)
+        learn(x_next - x, r_next - r, -part * r)
         x, phi, r, gradient, fresh = x_next, phi_next, r_next, gradient_next, False
         d = correction(r, 0.05 if size_next > 0.1 * size else NEAR_GAMMA)
     return Solution(x, accuracy.iterations, False, gradient)

@@ -41,10 +41,6 @@ correlations: they matter if they escape before an own one."""
 LONGEST = 1.0 / SOON
 """Most time between two marks, as a part of that to the first escape of a neuron that waits: a jump to the next escape may take as much."""
 
-SETTLED, SETTLING = 1e-4, 30
-"""Accuracy in units to which the equation of a step that ends at a mark is solved, and most iterations of that. Where the Hessian is too stiff, at a
-kink, plain corrections are small long before an off-diagonal correlation is in balance; secants, of which there are some after two, tell that."""
-
 
 class Stage:
     """What is stepped from a mark on.
@@ -184,9 +180,8 @@ class Stage:
         if self._equation is None or not S.size:
             return
         target, gamma = self._equation
-        accuracy = self.steps.accuracy(self.stiff, self.now.c)._replace(rms=SETTLED, least=2, iterations=SETTLING)
         try:
-            solution = minimise(self.stiff, self.now.c, self.now.c[S], target[S], gamma, accuracy)
+            solution = minimise(self.stiff, self.now.c, self.now.c[S], target[S], gamma, self.steps.fine_accuracy(self.stiff, self.now.c))
         except np.linalg.LinAlgError:
             return
         if solution.solved:
