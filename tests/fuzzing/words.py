@@ -55,7 +55,7 @@ FIELDS = {
     "delta1": _float("0.1", "0.5", "1e-5", bad=("0", "0.6", "inf", "1e7")),
     "delta2": _float("1", "10", bad=("0", "0.1", "inf", "1e7")),
     "delta3": _float("0", "0.001", bad=("1e7", "inf")),
-    "delta4": _float("0.05", "1", bad=("1e7", "inf")),
+    "delta4": _float("0.05", "0.1", bad=("1e7", "inf")),
     "signal_layout": _choice("random", "fixed"),
     "noise": _choice("codebook", "point", "patch"),
     "G": _integer("3", "25", bad=("0", "1", "1000000001")),
