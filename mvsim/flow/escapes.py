@@ -35,6 +35,9 @@ from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
 from mvsim.flow.stage import Stage
 
+AS_FLOW = 0.2
+"""Its states keep to the bounds of a flow with so many times its rtol: by default to those of the default flow."""
+
 MARK_EVERY = 20
 """Most steps between two marks."""
 
@@ -112,6 +115,8 @@ class EscapeFollower(FlowIntegrator):
     name = "escapes"
     called = "the gradient flow, from escape to escape (experimental),"
     usual = 5e-3
+    share_of_gradients = 0.25
+    adds_up_dissipation = False
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
         super().__init__(field, rtol)
@@ -120,6 +125,10 @@ class EscapeFollower(FlowIntegrator):
                 f"integrator={self.name!r}: there are escapes to follow only with alpha > 2, a smoothed ReLU without weight decay and the factored "
                 "backend; use integrator flow"
             )
+
+    @property
+    def rtol_of_states(self) -> float:
+        return AS_FLOW * self.rtol
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""

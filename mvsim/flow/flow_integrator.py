@@ -33,6 +33,8 @@ class FlowIntegrator(Integrator):
     letter = "rtol"
     usual: ClassVar[float] = RTOL
     follows_flow = True
+    share_of_gradients: ClassVar[float] = 1.0  # how many it takes over those of the flow, both at their usual tolerance
+    adds_up_dissipation: ClassVar[bool] = True  # whether it follows `State.dissipation`
 
     called: ClassVar[str]  # in a sentence
 
@@ -50,6 +52,11 @@ class FlowIntegrator(Integrator):
             raise UsageError(f"rtol={echo(value)}: must be a number from 1e-10 to 0.1")
         return float(value)
 
+    @property
+    def rtol_of_states(self) -> float:
+        """The tolerance of a flow whose states are as right as its own: errors of these are judged by it."""
+        return self.rtol
+
     def options(self) -> dict[str, Any]:
         return {"name": self.name, "rtol": self.rtol}
 
@@ -58,7 +65,7 @@ class FlowIntegrator(Integrator):
 
     @classmethod
     def relative_gradients(cls, value: float | None) -> float:
-        return max(1.0, (RTOL / (value or RTOL)) ** POWER_OF_RTOL)
+        return cls.share_of_gradients * max(1.0, (cls.usual / (value or cls.usual)) ** POWER_OF_RTOL)
 
     def is_mark(self, state: State) -> bool:
         return state.memory is None or state.memory.marked == state.step

@@ -70,7 +70,7 @@ def test_what_would_change_nothing_is_refused(given, said):
 
 
 def test_a_dictionary_is_no_list_of_runs():
-    with pytest.raises(mvsim.UsageError, match="^what={'k': 3}: must be one of them or a list"):
+    with pytest.raises(mvsim.UsageError, match=r"^what=\{'k': 3\}: must be one of them or a list"):
         mvsim.verify({"k": 3})
 
 

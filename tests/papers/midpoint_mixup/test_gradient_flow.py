@@ -15,6 +15,7 @@ from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.judge_run import Judgement, judge
 from mvsim.papers.midpoint_mixup.run_checks.clock import FARTHEST, clock_factor, first_growth
 from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import SHORTEST, gradient_flow
+from mvsim.papers.midpoint_mixup.run_checks.replay_of_flow import replayed
 from mvsim.runs.run import Run
 
 DESCENT, BALANCE, LOG_BALANCE = "Gradient flow (descent)", "Gradient flow (energy balance)", "Gradient flow (energy balance, logarithmic)"
@@ -49,6 +50,30 @@ def test_real_runs_hold(erm, midpoint):
     assert statuses(midpoint) == dict.fromkeys(ALL, "holds") | {RATE: "not applicable", TIMES: "not applicable", LATE: "not applicable"}
     verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(midpoint))}
     assert all(verdicts[name].detail for name in (RATE, TIMES, LATE))
+
+
+@pytest.fixture(scope="module")
+def jumping():
+    """A run that follows escapes, beyond the first two of them."""
+    return mvsim.simulate(mvsim.Parameters(k=3, d=400, N=30, P=27), "midpoint", integrator="escapes", t_end=1e6, n_test=4)
+
+
+def test_a_run_that_follows_escapes_is_judged_by_what_it_promises(jumping):
+    verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(jumping))}
+    not_applicable = {name for name, verdict in verdicts.items() if verdict.status == "not applicable"}
+    assert {BALANCE, LOG_BALANCE, MOTION} <= not_applicable
+    assert verdicts[BALANCE].detail == "the integrator escapes does not add it up; its states are replayed"
+    assert {verdict.status for verdict in verdicts.values()} == {"holds", "measured", "not applicable"}
+    assert verdicts[TOLERANCE].measured == pytest.approx(1e-3)  # a fifth of its own
+    assert verdicts["Gradient flow (escape times)"].measured >= 5e-4
+    assert {verdict.status for verdict in replayed(Evidence(jumping))} == {"holds"}
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25])
+def test_another_clock_of_a_run_that_follows_escapes_is_found(jumping, factor):
+    d = jumping.dataset
+    moved = d.assign_coords(time=factor * d["time"]).assign(snapshot_time=factor * d["snapshot_time"], final_time=factor * d["final_time"])
+    assert "fails" in {verdict.status for verdict in replayed(Evidence(Run(moved, jumping.provenance)))}
 
 
 @pytest.mark.parametrize("rtol", [1e-7, 1e-9])

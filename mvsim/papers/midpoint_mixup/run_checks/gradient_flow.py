@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.base.echo import echo
-from mvsim.flow import INTEGRATORS
+from mvsim.flow import INTEGRATORS, FlowIntegrator
 from mvsim.flow.flow import RISE
-from mvsim.judging.verdict import Verdict, at_most, not_applicable
+from mvsim.judging.verdict import Verdict, at_most, constant, not_applicable
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.numerics.logarithms import logarithm
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
@@ -81,7 +81,7 @@ class FlowRecords:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.dataset = evidence.run.dataset
-        self.rtol: float = evidence.run.provenance["integrator"]["rtol"]
+        self.rtol = evidence.rtol
         self.times, self.loss, self.gradient_norm = (self.dataset[name].to_numpy() for name in ("time", "loss", "gradient_norm"))
 
     @cached_property
@@ -135,7 +135,7 @@ def energy_balance(records: FlowRecords) -> Verdict:
     name, statement = "Gradient flow (energy balance)", "|J(0) - J(t) - integral of |grad J|^2| / J(0), the largest"
     lost = records.integral("dissipation")
     if lost is None:
-        return _unrecorded(name, statement, "dissipation")
+        return _unrecorded(records, name, statement, "dissipation")
     values = np.abs(records.loss[0] - records.loss - (lost - lost[0])) / abs(records.loss[0])
     return records.at_most(name, statement, values, records.balance)
 
@@ -149,7 +149,7 @@ def log_energy_balance(records: FlowRecords) -> Verdict:
     statement = "|ln J(s)/J(t) - integral of |grad J|^2 / J| / (1 + |ln J(s)/J(t)|), the largest between successive records"
     lost = records.integral("log_dissipation")
     if lost is None:
-        return _unrecorded(name, statement, "log_dissipation")
+        return _unrecorded(records, name, statement, "log_dissipation")
     differences = np.abs(records.falls - np.diff(lost)) / (1.0 + np.abs(records.falls))
     return records.at_most(name, statement, differences, records.balance)
 
@@ -165,7 +165,7 @@ def motion(records: FlowRecords) -> Verdict:
     name, statement = "Gradient flow (motion)", "|c(t) - c(s)| / sqrt((t - s) integral of |grad J|^2), the largest between successive records"
     lost = records.integral("log_dissipation")
     if lost is None:
-        return _unrecorded(name, statement, "log_dissipation")
+        return _unrecorded(records, name, statement, "log_dissipation")
     evidence, end = records.evidence, records.evidence.snapshots[-1]
     own, times, spent = evidence.own, records.times, np.diff(lost)
     if end.step > evidence.run.dataset["step"][-1]:
@@ -257,6 +257,16 @@ def late_law(records: FlowRecords) -> Verdict:
     return at_most(name, statement, factor, LATE_LAW, detail)
 
 
+def escape_times(records: FlowRecords) -> Verdict:
+    """Say how far an integrator that jumps vouches for the time of the first escape of each view: the largest error over the time."""
+    name, statement = "Gradient flow (escape times)", "estimated error of the time of the first escape of a view, over that time: the largest"
+    dataset = records.dataset
+    if not dataset["escape_error"].notnull().any():
+        return not_applicable(name, statement, "nothing has escaped")
+    first = (dataset["escape_error"] / dataset["escape_time"]).min("neuron")
+    return constant(name, statement, float(first.max()), detail=f"the median is {float(first.median()):.2g}")
+
+
 STATEMENTS: tuple[Callable[[FlowRecords], Verdict], ...] = (
     tolerance, descent, energy_balance, log_energy_balance, motion, recorded_rate, recorded_times, late_law,
 )  # fmt: skip
@@ -274,10 +284,14 @@ def gradient_flow(evidence: Evidence) -> list[Verdict]:
     if not isinstance(rtol, (int, float)) or not rtol > 0.0:
         return [Verdict("Gradient flow", "inconclusive", "the run is a gradient flow", detail="its file names no relative tolerance")]
     records = FlowRecords(evidence)
-    return [*(statement(records) for statement in STATEMENTS), *(statement(evidence) for statement in OF_CLOCK)]
+    jumps = [escape_times(records)] if "escape_error" in records.dataset else []
+    return [*(statement(records) for statement in STATEMENTS), *jumps, *(statement(evidence) for statement in OF_CLOCK)]
 
 
-def _unrecorded(name: str, statement: str, variable: str) -> Verdict:
+def _unrecorded(records: FlowRecords, name: str, statement: str, variable: str) -> Verdict:
+    integrator = records.evidence.integrator
+    if isinstance(integrator, FlowIntegrator) and not integrator.adds_up_dissipation:
+        return not_applicable(name, statement, f"the integrator {integrator.name} does not add it up; its states are replayed")
     detail = f"{variable} was not recorded from the start: the run, or its beginning, is of an earlier version"
     return Verdict(name, "inconclusive", statement, detail=detail)
 

@@ -94,7 +94,7 @@ class FlowReplay(Replay):
 
     def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
         super().__init__(evidence, stretch)
-        field, rtol = field_of(evidence.objective), evidence.run.provenance["integrator"]["rtol"]
+        field, rtol = field_of(evidence.objective), evidence.rtol
         relative, start = min(CLOCK * rtol, WIDEST_CLOCK), stretch.snapshot
         points = waypoints(evidence, stretch)
         self._times = [waypoint.time for waypoint in points]

@@ -97,7 +97,7 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
             margins,
             constant("Replay (descent)", rises, max(part.rise for part in parts)),
         ]
-    rtol = evidence.run.provenance["integrator"]["rtol"]
+    rtol = evidence.rtol
     where = f"integrated from saved states with rtol = {FINER * rtol:g}"
     return [
         _states(f"largest difference from the flow {where}, in units of the tolerance of a step", apart["state"], times, LARGEST, detail, made),
