@@ -51,6 +51,9 @@ shorter."""
 FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
 
+LATE = 0.1
+"""Longest step, as a part of the time, once all views have escaped: what still moves is a matter of ln t."""
+
 AFTER_UNSOLVED, LEAST = 0.3, 0.2
 """Part of its size with which a step is tried again whose equation was not solved, and the least after one that was refused."""
 
@@ -163,7 +166,7 @@ class EscapeFollower(FlowIntegrator):
                 errors = memory.errors + stage.of_all(jump.errors)
                 memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, forecast))
             else:
-                wanted = min(memory.h, forecast.longest_step, stage.left)
+                wanted = min(memory.h, forecast.longest_step, stage.left, LATE * state.time if learned.all() else np.inf)
                 cut = wanted >= left * (1.0 - 1e-14)
                 ending |= cut
                 try:

@@ -53,10 +53,6 @@ MOST_RISE = 1e-4
 RELAXED = 0.01
 """Part of the jump that stiff neurons relax for at its end."""
 
-ONWARDS, PACE = 20.0, 0.03
-"""Where nothing escapes any more, a jump takes so many steps, once own correlations move by less than such a part of themselves in a step. One of a
-hundred steps leaves them 2 % low: they grow as ln t, of which backward Euler sees the end of the step alone."""
-
 ITERATIONS, RELAXATIONS = 6, 3
 """Iterations of Newton's method in the jump, and in that."""
 
@@ -100,8 +96,8 @@ class Jumps:
             Whether this is a mark; if it is not and a jump can be promised, `needs_mark` is set.
         """
         self.refused, te = False, float(forecast.times.min(initial=np.inf))
-        if te == np.inf:
-            return self._onwards(stiff, now, past, h, learned, time)
+        if te == np.inf or learned.all():
+            return None
         wanted = PART * te
         size = min(wanted, self._carried_time(stiff, now, learned))
         if not SHORTEST * h < size < np.inf or size < 0.05 * wanted or wanted > LONGEST * h:
@@ -124,20 +120,6 @@ class Jumps:
             self.refused = True
             size *= 0.5
         return None
-
-    def _onwards(self, stiff: StiffNeurons, now: Moment, past: Past, h: float, learned: np.ndarray, time: float) -> Jump | None:
-        """Return a jump where nothing escapes any more, once own correlations hardly move."""
-        layout = self._layout
-        own = np.flatnonzero(stiff.mask & layout.is_own)
-        scale = np.maximum(layout.largest_own(now.c)[layout.view[own]], layout.threshold[own])
-        size = min(ONWARDS * h, 0.5 * time)
-        if not learned.all() or float((np.abs(now.v[own]) * h / scale).max(initial=0.0)) > PACE or size < SHORTEST * h:
-            return None
-        nothing = Leads(self._steps, np.zeros(0, int), np.zeros(0, int), np.zeros(0))
-        forecast = Forecast(*(np.zeros(0, kind) for kind in (int, float, float, float, bool, float)))
-        jump = self._jump(stiff, now, size, nothing, np.zeros(0), forecast, learned, np.inf, 0.0)
-        self.refused = jump is None
-        return jump
 
     def _carried_time(self, stiff: StiffNeurons, now: Moment, learned: np.ndarray) -> float:
         """Return half of the time that an own correlation which others carry takes to come up."""
@@ -189,7 +171,7 @@ class Jumps:
         predicted = np.where(stiff.mask, now.c, carried_on(layout, self._chart, now, now.w, size, learned))
         predicted[leads.held] = leads.moved(now.c, begun, size)
         if S.size:
-            x = self._relaxed(stiff, now, size) if leads.index.size else self._balanced(stiff, now, size)
+            x = self._relaxed(stiff, now, size)
             if x is None:
                 return None
             stiff.forget()
@@ -232,15 +214,6 @@ class Jumps:
             return minimise(stiff, now.c, x, x, RELAXED * size, accuracy._replace(iterations=RELAXATIONS)).x
         except np.linalg.LinAlgError:
             return None
-
-    def _balanced(self, stiff: StiffNeurons, now: Moment, size: float) -> np.ndarray | None:
-        """Return stiff neurons (s,) after a jump where nothing escapes any more: what is recorded there is the end of the run."""
-        S = stiff.index
-        try:
-            solution = minimise(stiff, now.c, now.c[S], now.c[S], size, self._steps.fine_accuracy(stiff, now.c))
-        except np.linalg.LinAlgError:
-            return None
-        return solution.x if solution.solved else None
 
     def _surprises(
         self, stiff: StiffNeurons, now: Moment, there: Moment, size: float, forecast: Forecast, learned: np.ndarray, until: float, te: float

@@ -37,9 +37,9 @@ LARGEST_RATIO = 2.4
 SOLVED, OWN_SOLVED = 3.0, 0.1
 """Parts of the tolerance to which the equation of a step is solved, in units of the field: all correlations in the root mean square, and own ones."""
 
-SETTLED, SETTLING = 1e-4, 30
-"""Accuracy in units to which the equation of a step that ends at a mark is solved, and most iterations of that. Where the Hessian is too stiff, at a
-kink, plain corrections are small long before an off-diagonal correlation is in balance; secants, of which there are some after two, tell that."""
+SETTLED, RESIDUAL, SETTLING = 1e-4, 0.01, 30
+"""Last correction and residual, in units, with which the equation of a step that ends at a mark counts as solved, and most iterations of that. Where
+the Hessian is too stiff, at a kink or along a valley, corrections are small long before an off-diagonal correlation is in balance."""
 
 OWN, OTHERS = 3.0, 5.0
 """Errors that own correlations of stiff neurons, and those that are neither own nor on the chart, may have, in tolerances."""
@@ -128,7 +128,7 @@ class LargeSteps:
 
     def fine_accuracy(self, stiff: StiffNeurons, c: np.ndarray) -> Accuracy:
         """Return how accurately they are solved where a record is made."""
-        return self.accuracy(stiff, c)._replace(rms=SETTLED, least=2, iterations=SETTLING)
+        return self.accuracy(stiff, c)._replace(rms=SETTLED, residual=RESIDUAL, iterations=SETTLING)
 
     def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, forecast: Forecast, learned: np.ndarray) -> Step:
         """Try a step of size h; ``easy`` says that the last equations took few iterations."""

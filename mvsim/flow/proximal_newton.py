@@ -49,8 +49,12 @@ class Accuracy(NamedTuple):
         (s,) bool: the own correlations.
     own_error : float
         Largest error that they may have after the last correction.
-    iterations, least : int
-        Most and least of them. Each after the first corrects the Hessian by a secant.
+    iterations : int
+        Most of them.
+    residual : float
+        How large the root mean square of r = x - c~ + gamma grad J(x) may be. Where J is convex between x and the solution, x is off by r at most:
+        the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what the
+        correction does not.
     """
 
     unit: np.ndarray
@@ -58,14 +62,16 @@ class Accuracy(NamedTuple):
     own: np.ndarray
     own_error: float
     iterations: int = 12
-    least: int = 1
+    residual: float = np.inf
 
     def size(self, correction: np.ndarray) -> float:
         """Return the root mean square of a correction."""
         return float(np.sqrt(np.mean((correction / self.unit) ** 2)))
 
-    def allows(self, correction: np.ndarray, doubt: float) -> bool:
+    def allows(self, r: np.ndarray, correction: np.ndarray, doubt: float) -> bool:
         """Whether what a correction leaves is small enough, if it is wrong by the part ``doubt`` of itself."""
+        if self.size(r) > self.residual:
+            return False
         parts = np.abs(correction / self.unit)
         own = float(parts[self.own].max(initial=0.0)) * doubt
         return self.size(correction) <= self.rms and float(parts.max()) <= LARGEST_OF_ALL * self.rms and own <= self.own_error
@@ -136,7 +142,7 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         size = accuracy.size(d)
         if not np.isfinite(size):
             return Solution(x, iteration, False, gradient)
-        if iteration >= accuracy.least and accuracy.allows(d, stiff.doubt(gamma)):
+        if accuracy.allows(r, d, stiff.doubt(gamma)):
             return Solution(x + d, iteration, True, gradient)
         part = min(1.0, float(np.abs(x).max() / max(np.abs(d).max(), 1e-300)))
         for _ in range(HALVINGS):
