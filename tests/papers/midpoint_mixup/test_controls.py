@@ -40,7 +40,9 @@ def folder(tmp_path_factory):
     [pytest.param(c, marks=pytest.mark.slow if c.name in LONG else (), id=f"{c.name}: {c.check}") for c in QUICK],
 )
 def test_controls_turn(control, folder, monkeypatch):
-    monkeypatch.setattr(judge_run, "replayed", partial(judge_run.replayed, part=0.3 if control.name in FOUND_LATE else 0.05))
+    monkeypatch.setattr(
+        judge_run, "replayed", partial(judge_run.replayed, part=1.0 if control.name in LONG else 0.3 if control.name in FOUND_LATE else 0.05)
+    )
     verdicts = control.judge(KeptRuns(SMALLER.get(control.name, SMALL), folder), 0)
     outcome = control_verdict(control, control.check, verdicts)
     assert outcome.status == "holds", outcome.detail
