@@ -17,6 +17,7 @@ from mvsim.base.limits import limit_memory
 from mvsim.cli.options import FLAG, Json, Memory, Quiet, given_for, text_flags, typed_flags, with_flags
 from mvsim.cli.output import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
 from mvsim.cli.progress import progress_on
+from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.archive import NO_RUN, ensure_writable, is_run, read_run
 from mvsim.runs.recording.fresh_draws import count_classes
@@ -54,7 +55,7 @@ def simulate(
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
     RunOptions(out=path, **options).sums_all_pairs  # noqa: B018 - what is refused is refused in one line, before any other is printed
-    _note_coarse_steps(options.get("rtol"))
+    _note_coarse_steps(options.get("rtol"), options.get("integrator", DEFAULTS.integrator))
     if dry_run:
         _predict(parameters, options, path, json_, quiet, verbose)
         return
@@ -70,13 +71,13 @@ def simulate(
         print_wrapped([*run.summary.splitlines(), *(deviation_lines(run.regime) if verbose else []), f"{what} {escaped(str(path))}"])
 
 
-def _note_coarse_steps(rtol: float | None) -> None:
+def _note_coarse_steps(rtol: float | None, integrator: str) -> None:
     """Say of a relative tolerance that the checks of a run tell nothing with it."""
     if rtol is None:
         return
     from mvsim.papers.on_runs import run_judges  # all verdicts come with it, which a run does not need
 
-    coarsest = min(judge.coarsest_rtol for judge in run_judges())
+    coarsest = min(judge.coarsest_rtol for judge in run_judges()) / INTEGRATORS[integrator].as_flow
     if rtol > coarsest:
         note(f"rtol={rtol:g}: `mvsim verify` cannot tell so coarse a run from a changed one; take {coarsest:g} or less to have it judged")
 

@@ -131,6 +131,8 @@ class Integrator(ABC):
     usual: ClassVar[float | None] = None  # its value where none is given, if that is the same for all fields
     # whether it follows c' = -grad J to within a relative tolerance, its option, so that a run can be judged as a gradient flow
     follows_flow: ClassVar[bool] = False
+    as_flow: ClassVar[float] = 1.0  # its states keep to the bounds of a flow with so many times its relative tolerance
+    adds_up_dissipation: ClassVar[bool] = True  # whether it follows `State.dissipation`
     learning_rate: float | None = None  # the step size, if all steps have the same
 
     def __init__(self, field: Field) -> None:

@@ -34,7 +34,6 @@ class FlowIntegrator(Integrator):
     usual: ClassVar[float] = RTOL
     follows_flow = True
     share_of_gradients: ClassVar[float] = 1.0  # how many it takes over those of the flow, both at their usual tolerance
-    adds_up_dissipation: ClassVar[bool] = True  # whether it follows `State.dissipation`
 
     called: ClassVar[str]  # in a sentence
 
@@ -51,11 +50,6 @@ class FlowIntegrator(Integrator):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 1e-10 <= value <= 0.1:
             raise UsageError(f"rtol={echo(value)}: must be a number from 1e-10 to 0.1")
         return float(value)
-
-    @property
-    def rtol_of_states(self) -> float:
-        """The tolerance of a flow whose states are as right as its own: errors of these are judged by it."""
-        return self.rtol
 
     def options(self) -> dict[str, Any]:
         return {"name": self.name, "rtol": self.rtol}

@@ -11,7 +11,7 @@ neurons are stepped:
 They make a field of their own, whose gradient costs a tenth of the whole one. The clock of a neuron that waits runs at the speed w0 that it had at
 the mark. At the next one, a time H later, a whole gradient tells its speed w1, and the clock is put to where the mean of both takes it. That is right
 to second order in H, and by at most H |w1 - w0| / 2 wrong. The next mark comes before H is more than a small part of the time to an escape of a
-neuron that waits, and once a force has changed by more than a small part: at k = 3 each escape doubles the forces on the other classes.
+neuron that waits, and once a force has changed by more than a small part: with few classes an escape changes the forces on all others much.
 """
 
 from __future__ import annotations

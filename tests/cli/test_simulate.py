@@ -319,3 +319,9 @@ def test_a_coarse_tolerance_is_told_of(rtol, told, mvsim, tiny):
 def test_a_refusal_stands_alone(mvsim):
     result = mvsim("simulate", "--k", "3", "--rtol", "0.1", "--nodes", "1")
     assert (result.code, result.err) == (2, "mvsim: nodes=1: midpoint has no such option; it takes none\n")
+
+
+def test_a_tolerance_of_escapes_is_coarse_only_beyond_what_its_states_keep_to(mvsim, tiny):
+    for rtol, told in (("0.005", False), ("0.02", True)):
+        result = mvsim("simulate", *tiny, "--integrator", "escapes", "--rtol", rtol, "--dry-run")
+        assert ("cannot tell so coarse a run" in result.err) == told

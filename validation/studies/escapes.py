@@ -48,8 +48,8 @@ def follow(objective: Objective, integrator: Integrator, seed: int, until: list[
         first = np.where(np.isnan(log.time), math.inf, log.time).min(axis=1)
         if until:
             states += [between(before, state, time) for time in until if before.time < time <= state.time]
-        elif visit.mark and state.time > (FURTHER if states else EARLY) * first.max():
-            states += [state] * (1 if state.time <= FURTHER * first.max() else 2 - len(states))
+        elif visit.mark:
+            states += [state for part in (EARLY, FURTHER)[len(states) :] if state.time > part * first.max()]
             if len(states) == 2:
                 break
     errors = integrator.clock_errors(resumable)
@@ -122,7 +122,11 @@ def judge(results: dict[str, Any]) -> list[str]:
     wrong = []
     for name, row in results.items():
         parts = summary(row)
-        wrong += [f"{name}: a {what} is off by {parts[what]:.2g} of what is allowed" for what in ("time", "gap", "output") if not parts[what] <= 1.0]
+        wrong += [
+            f"{name}: the largest error of {what}s is {parts[what]:.2g} of what is allowed"
+            for what in ("time", "gap", "output")
+            if not parts[what] <= 1.0
+        ]
         wrong += [f"{name}: {parts['order']} views escape out of order"] if parts["order"] else []
         wrong += [f"{name}: {row['other_features']} classes have learned another number of features"] if row["other_features"] else []
     return wrong

@@ -25,10 +25,10 @@ from mvsim.runs.simulation.resuming import restore_run, warn_of_other_kernels
 from mvsim.runs.simulation.summary import ended, facts, faithful_eta, number, summary
 
 DISPLAY_SECONDS = 0.2
+"""Seconds between two updates of the display."""
 
 SAVES_APART = 20.0
-"""A run is stepped so many times as long as the last save took before it is saved again: at k = 50 a save takes seconds."""
-"""Seconds between two updates of the display."""
+"""A run is stepped so many times as long as the last save took before it is saved again: a large file takes long to write."""
 
 
 class Session:

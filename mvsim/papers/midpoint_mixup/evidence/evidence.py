@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from mvsim.flow import INTEGRATORS, FlowIntegrator, Integrator
+from mvsim.flow import INTEGRATORS
 from mvsim.multi_view import diagnostics
 from mvsim.multi_view.data import Dataset, sample_dataset
 from mvsim.multi_view.objectives import Objective, objective
@@ -86,21 +86,18 @@ class Evidence:
     @cached_property
     def regime(self) -> list[Deviation]:
         """The departures of the parameters, the training loss and the stepping from what the theorems assume, formed again."""
-        departures = [] if self.integrator is None else self.integrator.deviations()
+        saved = self.run.provenance["integrator"]
+        integrator = INTEGRATORS.get(saved["name"])
+        departures = [] if integrator is None else integrator(field_of(self.objective), saved[integrator.option]).deviations()
         problem = departures_of_problem(self.parameters, own_points="data" in self.run.provenance["options"])
         return problem + self.objective.deviations() + [Deviation(*each) for each in departures]
-
-    @cached_property
-    def integrator(self) -> Integrator | None:
-        """What stepped the run, made again; None if there is no such integrator."""
-        saved = self.run.provenance["integrator"]
-        chosen = INTEGRATORS.get(saved["name"])
-        return None if chosen is None else chosen(field_of(self.objective), saved[chosen.option])
 
     @property
     def rtol(self) -> float:
         """Relative tolerance of the flow by whose bounds the states are judged, 0 where the integrator has none, as gradient descent."""
-        return self.integrator.rtol_of_states if isinstance(self.integrator, FlowIntegrator) else 0.0
+        saved = self.run.provenance["integrator"]
+        chosen = INTEGRATORS.get(saved["name"])
+        return (1.0 if chosen is None else chosen.as_flow) * float(saved.get("rtol") or 0.0)
 
     @property
     def mixes(self) -> bool:

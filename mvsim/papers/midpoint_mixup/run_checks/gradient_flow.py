@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from mvsim.base.echo import echo
-from mvsim.flow import INTEGRATORS, FlowIntegrator
+from mvsim.flow import INTEGRATORS
 from mvsim.flow.flow import RISE
 from mvsim.judging.verdict import Verdict, at_most, constant, not_applicable
 from mvsim.multi_view.diagnostics import own_correlations
@@ -289,8 +289,8 @@ def gradient_flow(evidence: Evidence) -> list[Verdict]:
 
 
 def _unrecorded(records: FlowRecords, name: str, statement: str, variable: str) -> Verdict:
-    integrator = records.evidence.integrator
-    if isinstance(integrator, FlowIntegrator) and not integrator.adds_up_dissipation:
+    integrator = INTEGRATORS[records.evidence.run.provenance["integrator"]["name"]]
+    if not integrator.adds_up_dissipation:
         return not_applicable(name, statement, f"the integrator {integrator.name} does not add it up; its states are replayed")
     detail = f"{variable} was not recorded from the start: the run, or its beginning, is of an earlier version"
     return Verdict(name, "inconclusive", statement, detail=detail)
