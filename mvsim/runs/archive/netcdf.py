@@ -1,7 +1,7 @@
-"""The bytes of a NetCDF4 file, written and read by h5py.
+"""The bytes of a NetCDF4 file, written by h5py.
 
 NetCDF4 is HDF5 with dimension scales. Writing them here takes 10 ms for the variables of a run, where xarray and h5netcdf need
-130 ms, and a run is saved again and again. Reading takes them as long, and a sweep reads all of its runs.
+130 ms, and a run is saved again and again. Reading is left to xarray.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    import h5py
     import xarray as xr
-
-_OF_FORMAT = {"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "coordinates", "dtype"}
-"""Attributes of variables that say how they are stored."""
 
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:9d}"
 """Name of the scale of a dimension without coordinate, as the NetCDF4 format prescribes it."""
@@ -72,24 +68,3 @@ def netcdf_bytes(
 def _coordinates(dataset: xr.Dataset, dims: tuple[Hashable, ...]) -> str:
     """Name the coordinates, other than the dimensions themselves, that belong to a variable of dimensions ``dims``."""
     return " ".join(str(name) for name, values in dataset.coords.items() if name not in dataset.sizes and set(values.dims) <= set(dims))
-
-
-def read_netcdf(file: h5py.File, group: str) -> xr.Dataset:
-    """Return what `netcdf_bytes` has put into a file and into that group of it."""
-    import h5py
-    import xarray as xr
-
-    variables, coordinates = {}, set[str]()
-    for place in (file, file[group]) if group in file else (file,):
-        for name, stored in place.items():
-            labels = stored.attrs
-            if isinstance(stored, h5py.Group) or labels.get("NAME", b"").startswith(_NO_VARIABLE[:30].encode()):
-                continue
-            if "DIMENSION_LIST" in labels:
-                dims = [h5py.h5r.get_name(scale[0], file.id).decode().rpartition("/")[2] for scale in labels["DIMENSION_LIST"]]
-            else:
-                dims = [name] if stored.shape else []
-            values = stored[()].astype(labels["dtype"]) if "dtype" in labels else stored[()]
-            variables[name] = (dims, values, {key: labels[key] for key in labels if key not in _OF_FORMAT})
-            coordinates.update(labels.get("coordinates", "").split())
-    return xr.Dataset(variables, attrs=dict(file.attrs)).set_coords(coordinates)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_path
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.runs.archive.attributes import plain_attributes
-from mvsim.runs.archive.netcdf import netcdf_bytes, read_netcdf
+from mvsim.runs.archive.netcdf import netcdf_bytes
 from mvsim.runs.archive.ordinary_file import open_ordinary
 from mvsim.runs.archive.provenance_json import provenance_from_text, provenance_text
 from mvsim.runs.archive.schema import FORMAT, find_problem
@@ -56,14 +56,22 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
 
 def read_run(path: str | os.PathLike[str]) -> tuple[xr.Dataset, dict[str, Any]]:
     """Read a run, which may be in use, and its provenance with ``sha256``, the checksum of the file; raise `UsageError` if it is not a valid one."""
-    with _opened(path) as (file, provenance):
-        dataset = read_netcdf(file, GROUP)
+    import xarray as xr
+
+    reading: dict[str, Any] = {"engine": "h5netcdf", "mask_and_scale": False, "decode_times": False, "decode_timedelta": False}
+    with _opened(path) as (file, raw, provenance):
+        # From the open file, not from its name: xarray takes some names for addresses on the web.
+        with xr.open_dataset(file, **reading) as stored:
+            dataset = stored.load().drop_encoding()
+        if GROUP in raw:
+            with xr.open_dataset(file, group=GROUP, **reading) as stored:
+                dataset = dataset.assign(stored.load().drop_encoding().data_vars)
     return dataset.assign_attrs(plain_attributes(provenance)), provenance
 
 
 def read_provenance(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what a run is and how far it is, much faster than all of it; errors are those of `read_run`."""
-    with _opened(path) as (_, provenance):
+    with _opened(path) as (_, _, provenance):
         return provenance
 
 
@@ -78,8 +86,8 @@ def _of_resuming(dataset: xr.Dataset) -> list[str]:
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[h5py.File, dict[str, Any]]]:
-    """Open a run file whose checksum is valid and whose format this version reads; give it, as HDF5, and its provenance."""
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], h5py.File, dict[str, Any]]]:
+    """Open a run file whose checksum is valid and whose format this version reads; give the file, as HDF5, and its provenance."""
     import h5py
 
     check_path("path", path, f"a file; {_GIVE}")
@@ -96,4 +104,4 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[h5py.File, dict[str,
             if provenance["format"] != FORMAT:
                 advice = "read it with the version that made it, or make the run again"
                 raise UsageError(f"{name}: has format {echo(provenance['format'])}, this version of mvsim reads format {FORMAT}; {advice}")
-            yield raw, {**provenance, "sha256": checksum}
+            yield file, raw, {**provenance, "sha256": checksum}
