@@ -10,6 +10,8 @@ import signal
 import hypothesis
 import problems
 import pytest
+import quick_reading
+import xarray
 from child_processes import end
 from filelock import FileLock
 from hypothesis import HealthCheck
@@ -59,6 +61,14 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
     items.sort(key=lambda item: next((place for place, start in enumerate(FIRST) if item.nodeid.startswith(start)), len(FIRST)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_reader():
+    """Run files are read the quick way, hundreds of times; tests/runs/archive reads them as everyone does, and so do child processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(xarray, "open_dataset", quick_reading.open_dataset)
+        yield
 
 
 @pytest.fixture(params=sorted(problems.PARAMETERS))

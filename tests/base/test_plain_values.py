@@ -61,6 +61,7 @@ def test_types_of_others_become_those_of_python():
     assert plain(b"erm") == b"erm"  # is no text, and is refused by whoever wants some
 
 
+ENTRIES = ("method", "seed", "options", "integrator")
 OPTIONS = {"backend": "numpy", "method": "erm", "seed": 3, "n_test": 3, "integrator": "gd", "eta": 3.0, "t_end": 6.0}
 
 
@@ -70,9 +71,8 @@ OPTIONS = {"backend": "numpy", "method": "erm", "seed": 3, "n_test": 3, "integra
 ])  # fmt: skip
 def test_a_run_is_the_one_of_plain_options(change, tmp_path):
     run = mvsim.simulate(mvsim.Parameters(**TINY), **{**OPTIONS, **change}, out=Text(tmp_path / "run.nc"))
-    assert types({name: run.provenance[name] for name in ("method", "seed", "options", "integrator")}) == types(
-        {name: mvsim.open_run(tmp_path / "run.nc").provenance[name] for name in ("method", "seed", "options", "integrator")}
-    )
+    made, saved = ({name: one.provenance[name] for name in ENTRIES} for one in (run, mvsim.open_run(tmp_path / "run.nc")))
+    assert types(made) == types(saved)
     assert (run.method, run.seed, float(run.dataset["final_time"])) == ("erm", 3, 6.0)
 
 

@@ -15,7 +15,27 @@ from mvsim.judging.answer_text import outcome_line
 from mvsim.judging.number_text import BEYOND
 from mvsim.judging.statement import Section
 from mvsim.judging.verdict import Verdict
+from mvsim.papers.midpoint_mixup import judge_run, over_runs
 from mvsim.papers.midpoint_mixup.paper import PAPER
+
+
+JUDGED = {}
+"""What was said of a run, by the checksum of its file and the theorem."""
+
+
+@pytest.fixture(autouse=True)
+def judged_once(monkeypatch):
+    """Most tests are about what is shown of the same two runs, and judging takes most of their time."""
+
+    def judge(run, theorem, data=None, everything=True):
+        key = (run.provenance.get("sha256"), theorem, everything)
+        if key[0] is None or data is not None:
+            return judge_run.judge(run, theorem, data, everything)
+        if key not in JUDGED:
+            JUDGED[key] = judge_run.judge(run, theorem, data, everything)
+        return JUDGED[key]._replace(run=run)
+
+    monkeypatch.setattr(over_runs, "judge", judge)
 
 
 @pytest.fixture
@@ -84,6 +104,7 @@ def test_steps_of_the_proof_count_when_they_are_asked_for(mvsim, runs, monkeypat
     from mvsim.papers.midpoint_mixup.steps import Step
 
     contradicted = Verdict("Claim B.27", "contradicted", "never")
+    monkeypatch.setattr(over_runs, "judge", judge_run.judge)
     monkeypatch.setitem(claims.CLAIMS, "Claim B.27", Step("claim", "B.27", lambda evidence: contradicted, mixing=True))
     result = mvsim("verify", "midpoint.nc")
     assert (result.code, "Claim B.27" in result.out) == (0, True)

@@ -1,5 +1,7 @@
 import pytest
+import xarray
 from example_run import example_run
+from quick_reading import BY_XARRAY
 
 from mvsim.runs.archive import write_run
 
@@ -10,3 +12,9 @@ def saved(tmp_path):
     path = tmp_path / "run.nc"
     write_run(path, *example_run())
     return path
+
+
+@pytest.fixture(autouse=True)
+def read_by_xarray(monkeypatch):
+    """Here files are read as they are outside of tests."""
+    monkeypatch.setattr(xarray, "open_dataset", BY_XARRAY)

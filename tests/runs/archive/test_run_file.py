@@ -3,6 +3,7 @@ import json
 import h5py
 import numpy as np
 import pytest
+import quick_reading
 import xarray as xr
 from example_run import assert_same_bits, example_run
 
@@ -98,6 +99,18 @@ def test_attributes_of_variables_stay(tmp_path):
     dataset["loss"].attrs = labels
     write_run(tmp_path / "run.nc", dataset, provenance)
     assert read_run(tmp_path / "run.nc")[0]["loss"].attrs == labels
+
+
+def test_other_tests_read_quickly_what_xarray_reads(tmp_path, monkeypatch):
+    dataset, provenance = example_run()
+    dataset = dataset.set_coords(["final_time"]).assign(flags=("neuron", np.array([True, False])), resume_kept=("resume", np.array([np.nan, 2.0])))
+    dataset["loss"].attrs = {"units": "dimensionless", "threshold": 0.25}
+    write_run(tmp_path / "run.nc", dataset, provenance)
+    by_xarray, _ = read_run(tmp_path / "run.nc")
+    monkeypatch.setattr(xr, "open_dataset", quick_reading.open_dataset)
+    quickly, _ = read_run(tmp_path / "run.nc")
+    xr.testing.assert_identical(quickly, by_xarray)
+    assert_same_bits(quickly, by_xarray)
 
 
 def test_what_is_saved_is_not_changed(tmp_path):
