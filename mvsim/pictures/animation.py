@@ -131,7 +131,7 @@ def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import MaxNLocator
 
-    from mvsim.pictures.picture import Picture
+    from mvsim.pictures.output import Picture
 
     views, n = values.shape[3], len(shown.classes)
     figure = Picture(figsize=(1.2 + 2.8 * views, 3.9))

@@ -53,15 +53,9 @@ SIZES = (1, 2, 5)
 
 @dataclass(frozen=True)
 class Once:
-    """Judge a statement that no seed enters: a counterexample is one distribution.
+    """Judge a statement that no seed enters: a counterexample is one distribution."""
 
-    Attributes
-    ----------
-    judge : callable
-        setting -> verdicts, each named after the statement of the paper that is contradicted.
-    """
-
-    judge: Callable[[Any], list[Verdict]]
+    judge: Callable[[Any], list[Verdict]]  # Setting -> verdicts, each named after the statement of the paper that is contradicted
     makes_runs: ClassVar[bool] = False
 
     def sections(self, statements: Sequence[Statement], settings: Sequence[Any], request: Request) -> Iterator[Section]:
