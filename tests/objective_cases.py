@@ -12,11 +12,7 @@ import reference
 from compare import assert_close, assert_components_close
 from hypothesis import settings
 from hypothesis import strategies as st
-from tolerances import (
-    COMPONENT_ABSOLUTE,
-    HESSIAN_ROUNDOFF,
-    ROUNDOFF,
-)
+from tolerances import COMPONENT_ABSOLUTE, HESSIAN_ROUNDOFF, ROUNDOFF
 from usable import cases
 
 import mvsim

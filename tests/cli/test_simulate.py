@@ -207,14 +207,7 @@ def test_json_is_all_of_stdout(mvsim, tiny):
 
 @pytest.mark.parametrize(
     ("field", "text"),
-    [
-        ("delta3", "0.01"),
-        ("d", str(3**20)),
-        ("signal_layout", "fixed"),
-        ("noise", "patch"),
-        ("G", "4"),
-        ("beta_law", '{"kind": "beta", "a": 2}'),
-    ],
+    [("delta3", "0.01"), ("d", str(3**20)), ("signal_layout", "fixed"), ("noise", "patch"), ("G", "4"), ("beta_law", '{"kind": "beta", "a": 2}')],
 )
 def test_any_field_is_a_flag(field, text, mvsim, tiny):
     assert mvsim("simulate", *tiny, f"--{field}", text, "--out", "run.nc").code == 0

@@ -244,11 +244,7 @@ def test_they_are_looked_for_only_where_rounding_would_hide_them(gamma, exactly,
     assert (not np.array_equal(*solved)) == differs
 
 
-FOUR = (
-    (1e-2, [0.9, 0.4, 0.6, 0.2, 0]),
-    (3e-6, [0.3, 0.8, 0.5, 0.7, 0]),
-    (1e-3, [0.0, 0.0, 0.0, 0.0, 0.6]),
-)
+FOUR = ((1e-2, [0.9, 0.4, 0.6, 0.2, 0]), (3e-6, [0.3, 0.8, 0.5, 0.7, 0]), (1e-3, [0.0, 0.0, 0.0, 0.0, 0.6]))
 """Two patterns of four features, whose forces are sums of terms of both signs, and another neuron."""
 
 PROBLEMS = {"one pattern of two features": (PATTERNS, NEURONS), "two of four": (FOUR, np.array([0, 0, 0, 0, 1]))}

@@ -442,10 +442,7 @@ def test_where_too_many_are_needed_all_are_stepped_from_then_on(short_steps):
 
 # Flows of networks --------------------------------------------------------------------------------------------------------------------------
 
-FLOWS = {
-    "erm": (mvsim.Parameters(k=3, m=20, N=30, P=36, d=2000), 5e8),
-    "midpoint": (mvsim.Parameters(k=3, m=20, N=30, P=36, d=300), 4e4),
-}
+FLOWS = {"erm": (mvsim.Parameters(k=3, m=20, N=30, P=36, d=2000), 5e8), "midpoint": (mvsim.Parameters(k=3, m=20, N=30, P=36, d=300), 4e4)}
 """Parameters, and how long they are followed: beyond three escapes, and six."""
 
 every_flow = pytest.mark.parametrize("method", FLOWS)

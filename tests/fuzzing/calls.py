@@ -226,9 +226,7 @@ FUNCTIONS: dict[str, Function] = {
     "feature_learned": Function(mvsim.feature_learned, lambda: {"parameters": parameters(), "c": correlations(), "n_test": 2, "seed": 0}),
     "simulate": Function(_simulate, lambda: _SIMULATE | {"parameters": parameters()}, other_names=(("out", "run.nc"),)),
     "simulate, gd": Function(
-        _simulate,
-        lambda: {"parameters": parameters(), "integrator": "gd", "eta": 1.0, "t_end": 5.0},
-        ("parameters", "integrator", "t_end"),
+        _simulate, lambda: {"parameters": parameters(), "integrator": "gd", "eta": 1.0, "t_end": 5.0}, ("parameters", "integrator", "t_end")
     ),
     "open_run": Function(mvsim.open_run, lambda: {"path": "run.nc"}),
     "verify": Function(mvsim.verify, lambda: {"what": ()}, other_names=(("what", "run.nc"), ("what", "runs"), ("what", "path"))),

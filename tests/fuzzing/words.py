@@ -236,12 +236,7 @@ _TAILS: dict[str, tuple[tuple[str, ...], ...]] = {
             ("--k", "9" * 5000),
         ),
         *(("--out", "missing/a.json"), ("--out", "notes.txt"), ("--out", ""), ("--frobnicate",), ("midpoint/\x1b[31m",), ("--threads", "0")),
-        *(
-            ("midpoint/4.6", "--k", "1"),
-            ("midpoint/4.6", "--alpha", "-1"),
-            ("midpoint/4.6", "--seeds", "-1"),
-            ("midpoint/4.6", "--k", ""),
-        ),
+        *(("midpoint/4.6", "--k", "1"), ("midpoint/4.6", "--alpha", "-1"), ("midpoint/4.6", "--seeds", "-1"), ("midpoint/4.6", "--k", "")),
     ),
 }
 

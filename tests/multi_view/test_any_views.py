@@ -23,8 +23,9 @@ def own_coefficients(data):
 
 @looping("V", [1, 2, 3, 5])
 @looping("noise", NOISES)
-def test_a_point_has_each_own_view_in_patches_of_its_own_and_whole_noise_classes(V, noise):
-    p = mvsim.Parameters(k=4, V=V, P=12, noise=noise, delta3=0.2, delta4=0.3, N=40)
+@looping("layout", ["random", "fixed"])
+def test_a_point_has_each_own_view_in_patches_of_its_own_and_whole_noise_classes(V, noise, layout):
+    p = mvsim.Parameters(k=4, V=V, P=12, noise=noise, signal_layout=layout, delta3=0.2, delta4=0.3, N=40)
     data = mvsim.sample_dataset(p, 0)
     patches = data.to_patches()
     assert patches.shape == (p.N, p.P, p.k, V)

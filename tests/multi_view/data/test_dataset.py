@@ -65,17 +65,6 @@ def test_what_is_told_of_the_size_of_points_is_so_of_their_patches(structure):
         assert 2 * p.N * sized.Q < len(data.rows) <= 2 * p.N * (sized.Q + 1)
 
 
-def test_exactly_two_own_features_with_disjoint_patches(structure):
-    p, data, patches = structure
-    for x, y in zip(patches, data.labels, strict=True):
-        first, second = signal_positions(x, y, 0), signal_positions(x, y, 1)
-        assert len(first) == len(second) == p.C_P
-        assert not first & second
-        assert np.count_nonzero(x[:, y]) == 2 * p.C_P
-        for patch in first | second:
-            assert np.count_nonzero(x[patch]) == 1  # a signal patch holds one feature and no noise
-
-
 def test_the_coefficients_of_paired_patches_sum_to_delta2(structure):
     p, data, patches = structure
     for x, y in zip(patches, data.labels, strict=True):
@@ -150,26 +139,6 @@ def test_noise_classes_of_a_point_are_uniform_over_the_other_classes():
     counts = np.bincount(gaps, minlength=p.k)
     assert counts[0] == 0
     assert stats.chisquare(counts[1:]).pvalue > SIGNIFICANCE
-
-
-LAWS = {
-    "uniform": ({"kind": "uniform"}, stats.uniform()),
-    "beta": ({"kind": "beta", "a": 0.4}, stats.beta(0.4, 0.4)),
-    "peaked beta": ({"kind": "beta", "a": 5}, stats.beta(5, 5)),
-}
-
-
-@looping("name", LAWS)
-def test_beta_follows_its_law_and_the_law_is_symmetric(name):
-    fields, law = LAWS[name]
-    p = parameters(beta_law=fields, N=1500)
-    beta = every_beta(mvsim.sample_dataset(p, seed=0))
-    assert beta.size == 3000
-    unit = (beta - p.delta1) / (p.delta2 - 2 * p.delta1)
-    assert stats.kstest(unit, law.cdf).pvalue > SIGNIFICANCE
-    half = beta.size // 2
-    assert stats.ks_2samp(beta[:half], p.delta2 - beta[half:]).pvalue > SIGNIFICANCE
-    assert stats.ks_2samp(beta[:half] + 0.1, p.delta2 - beta[half:] - 0.1).pvalue < SIGNIFICANCE  # a shift of a tenth is seen
 
 
 def test_discrete_law_takes_its_atoms_with_their_probabilities():

@@ -98,12 +98,3 @@ def test_outputs_that_are_too_large_for_exponentials(classes, what):
     assert_close(found[0], loss, ROUNDOFF)
     expected = np.where(neurons[:, :, None] >= 0, rows_of(gradient, neurons), 0.0)
     assert_close(found[1], expected, ROUNDOFF, scale=np.abs(gradient).max())
-
-
-def test_what_is_not_finite_is_refused():
-    p, objective = problem()
-    c, neurons = correlations(p), some_neurons(p, range(9))
-    moving = rows_of(c, neurons)
-    moving[1, 0, 0] = np.nan
-    with pytest.raises(mvsim.base.errors.NotFiniteError):
-        objective.of_neurons(c, neurons)(moving)

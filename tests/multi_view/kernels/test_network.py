@@ -16,7 +16,7 @@ from usable import marks
 
 import mvsim
 from mvsim.losses import LOSSES, AllPairs, CrossEntropy, ListedPairs, Points, Unmixed
-from mvsim.multi_view.activations import ACTIVATIONS, Identity, SmoothedRelu
+from mvsim.multi_view.activations import ACTIVATIONS
 from mvsim.multi_view.kernels import KERNELS, ORACLE
 from mvsim.multi_view.kernels.one_patch.one_patch_kernel import OnePatchKernel
 from mvsim.multi_view.kernels.oracle import OracleKernel
@@ -178,22 +178,3 @@ def test_every_ordered_pair_is_visited_once_in_both_orders(entry, noise):
     tested, N = kernel(entry, noise, "smoothed_relu", 8.0), SIZES["N"]
     first, second = tested.visited(AllPairs(0.5, both_orders=True))
     assert sorted(first * N + second) == list(range(N * N))
-
-
-@every_kernel
-def test_outputs_without_points_are_in_the_order_of_the_data(entry, noise):
-    _, data, c, _ = problem(noise)
-    tested = kernel(entry, noise, "smoothed_relu", 8.0)
-    expected = SmoothedRelu(0.4, 8.0).elementwise().value(np.einsum("yrsl,npsl->yrnp", c, data.to_patches())).sum(axis=(1, 3))
-    assert_close(tested.outputs(c), expected, ROUNDOFF)
-
-
-@pytest.mark.parametrize(("entry", "noise"), [tested for tested in TESTED if tested.values[0].takes is not SHARED_NOISE])
-def test_a_linear_network_is_linear(entry, noise):
-    """With the identity outputs are sums over patches of scalar products, and the gradient of an output does not depend on c."""
-    _, data, c, _ = problem(noise)
-    tested = kernel(entry, noise, "identity", 2.5)
-    assert isinstance(tested.activation, Identity)
-    assert_close(tested.outputs(c), np.einsum("yrsl,npsl->yn", c, data.to_patches()), ROUNDOFF)
-    residual = np.ones((3, SIZES["N"]))
-    assert_close(tested.pull_back(c, Unmixed(), residual), tested.pull_back(2.0 * c, Unmixed(), residual), ROUNDOFF)

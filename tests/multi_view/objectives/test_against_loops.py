@@ -8,18 +8,8 @@ import pytest
 import reference
 from compare import assert_close
 from looping import looping
-from objective_cases import (
-    assert_agrees,
-    every_backend,
-    every_objective,
-    expected,
-    objective,
-    reference_values,
-)
-from tolerances import (
-    OUTSIDE_SPAN,
-    ROUNDOFF,
-)
+from objective_cases import assert_agrees, every_backend, every_objective, expected, objective, reference_values
+from tolerances import OUTSIDE_SPAN, ROUNDOFF
 
 import mvsim
 from mvsim.multi_view.objectives import OBJECTIVES

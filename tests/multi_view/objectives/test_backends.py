@@ -19,10 +19,7 @@ from objective_cases import (
     objective,
     with_outputs_up_to,
 )
-from tolerances import (
-    HESSIAN_ROUNDOFF,
-    ROUNDOFF,
-)
+from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 from usable import RUNNABLE
 
 import mvsim

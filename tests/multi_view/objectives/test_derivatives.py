@@ -6,10 +6,7 @@ import pytest
 from compare import assert_close
 from looping import looping
 from objective_cases import READABLE, every_objective, objective
-from tolerances import (
-    CENTRAL_DIFFERENCE,
-    CENTRAL_DIFFERENCE_STEP,
-)
+from tolerances import CENTRAL_DIFFERENCE, CENTRAL_DIFFERENCE_STEP
 
 import mvsim
 from mvsim.losses import LOSSES
@@ -18,28 +15,6 @@ from mvsim.losses import LOSSES
 def central_difference(function, c, direction):
     h = CENTRAL_DIFFERENCE_STEP
     return (function(c + h * direction) - function(c - h * direction)) / (2 * h)
-
-
-@every_objective
-@looping("case", sorted(problems.PARAMETERS))
-def test_gradient_is_the_slope_of_the_loss(name, case):
-    problem = problems.problem(case)
-    tested = objective(name, problem, READABLE)
-    gradient = tested.gradient(problem.c)
-    rng = np.random.default_rng(31)
-    for _ in range(3):
-        direction = rng.standard_normal(problem.c.shape)
-        error = central_difference(tested.loss, problem.c, direction) - np.vdot(gradient, direction)
-        assert abs(error) <= CENTRAL_DIFFERENCE * np.linalg.norm(gradient) * np.linalg.norm(direction)
-
-
-@every_objective
-@looping("case", sorted(problems.PARAMETERS))
-def test_hessian_vector_product_is_the_slope_of_the_gradient(name, case):
-    problem = problems.problem(case)
-    tested = objective(name, problem, READABLE)
-    difference = central_difference(tested.gradient, problem.c, problem.direction)
-    assert_close(tested.hessian_vector_product(problem.c, problem.direction), difference, CENTRAL_DIFFERENCE)
 
 
 @every_objective

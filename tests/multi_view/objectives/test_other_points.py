@@ -9,10 +9,7 @@ import reference
 from compare import assert_close
 from looping import looping
 from objective_cases import READABLE, assert_agrees, every_backend, every_objective, expected, objective
-from tolerances import (
-    HESSIAN_ROUNDOFF,
-    ROUNDOFF,
-)
+from tolerances import HESSIAN_ROUNDOFF, ROUNDOFF
 
 import mvsim
 from mvsim.losses import AllPairs, ListedPairs

@@ -35,10 +35,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("controls")
 
 
-@pytest.mark.parametrize(
-    "control",
-    [pytest.param(c, marks=pytest.mark.slow if c.name in LONG else (), id=f"{c.name}: {c.check}") for c in QUICK],
-)
+@pytest.mark.parametrize("control", [pytest.param(c, marks=pytest.mark.slow if c.name in LONG else (), id=f"{c.name}: {c.check}") for c in QUICK])
 def test_controls_turn(control, folder, monkeypatch):
     monkeypatch.setattr(
         judge_run, "replayed", partial(judge_run.replayed, part=1.0 if control.name in LONG else 0.3 if control.name in FOUND_LATE else 0.05)
