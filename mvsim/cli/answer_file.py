@@ -8,21 +8,17 @@ from pathlib import Path
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
-from mvsim.cli.output import CORRECT, not_written, refuse_folder
+from mvsim.cli.output import CORRECT, check_place, not_written
 from mvsim.papers.question import Question
 from mvsim.reports.answer import read_answer
-from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
 
 
-def check_place(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
+def check_answer(out: Path, runs: tuple[Path, ...], force: bool) -> Path:
     """Return ``out`` if the answer may be written there."""
     if any(run.exists() and out.exists() and run.samefile(out) for run in runs):
         raise UsageError(f"out={path_text(out)}: is a run that is to be judged; choose another file")
-    refuse_folder(out, "answer.json")
-    if out.exists() and not force:
-        raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
-    ensure_writable(out, force=True)
+    check_place(out, "answer.json", force)
     return out
 
 

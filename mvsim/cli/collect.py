@@ -14,8 +14,7 @@ from cyclopts import Parameter
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.output import Notices, refuse_folder, saving
-from mvsim.runs.archive import ensure_writable
+from mvsim.cli.output import Notices, check_place, saving
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.sweeps.runs import open_sweep
 
@@ -36,10 +35,7 @@ def collect(
     """Write what was measured in a sweep as a table, a row for each cell."""
     write = _csv if out is None else _writer(out)
     if out is not None:
-        refuse_folder(out, f"table{out.suffix}")
-        if out.exists() and not force:
-            raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
-        ensure_writable(out, force=True)
+        check_place(out, f"table{out.suffix}", force)
     data = write(open_sweep(folder, Notices(quiet).count).table)
     if out is None:
         sys.stdout.write(data.decode())

@@ -41,7 +41,8 @@ def dispatch(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; see `mvsim.cli.main`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _make_streams_usable()
-    with _any_end_is_ctrl_c(), on_deferred_signal(_say_that_it_stops), warnings.catch_warnings():
+    stops = "interrupted; stops when the kernel that is being compiled is ready, half a minute at most"
+    with _any_end_is_ctrl_c(), on_deferred_signal(lambda: note(stops)), warnings.catch_warnings():
         warnings.showwarning = _warnings_once()
         try:
             code = app(words, console=ResultsConsole())
@@ -73,10 +74,7 @@ def _make_streams_usable() -> None:
 
 @contextmanager
 def _any_end_is_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C, so that a job scheduler's warning and a lost connection also save the state.
-
-    One that the caller has told us to ignore, as ``nohup`` does, stays ignored.
-    """
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that they save the state, too; one that the caller ignores, as ``nohup`` does, stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -90,10 +88,7 @@ def _any_end_is_ctrl_c() -> Iterator[None]:
 
 
 def _warnings_once() -> Callable[..., None]:
-    """Return what shows a warning as one line, and the same words once.
-
-    Whoever types a command has no use for places in code, as in what numba says of a variable that it cannot read.
-    """
+    """Return what shows a warning as one line without its place in code, and the same words once."""
     said = set()
 
     def show(message: Warning | str, *details: object, **more: object) -> None:
@@ -103,10 +98,6 @@ def _warnings_once() -> Callable[..., None]:
             note(f"warning: {text}")
 
     return show
-
-
-def _say_that_it_stops() -> None:
-    note("interrupted; stops when the kernel that is being compiled is ready, half a minute at most")
 
 
 def exit_code(error: BaseException) -> int:
@@ -125,7 +116,8 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted before anything was saved in this call; the same command starts again"
     if isinstance(error, MemoryError):
-        return _one_line(f"not enough memory{_detail(error)}; make the problem smaller (k, m, N, G)")
+        detail = f" ({shortened(str(error))})" if str(error) else ""
+        return _one_line(f"not enough memory{detail}; make the problem smaller (k, m, N, G)")
     if isinstance(error, OSError) and not isinstance(error, MvsimError) and error.errno is not None:
         reason = error.strerror or str(error) or type(error).__name__
         advice = "; give a shorter name" if error.errno == errno.ENAMETOOLONG else ""
@@ -182,10 +174,6 @@ def _word(error: UnknownOptionError) -> str:
 def _name(error: BaseException) -> str:
     """Return the kind of an error and what it says; what it says may not be text, or not be there."""
     return shortened(" ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split()))
-
-
-def _detail(error: MemoryError) -> str:
-    return f" ({shortened(str(error))})" if str(error) else ""
 
 
 def _one_line(text: str) -> str:

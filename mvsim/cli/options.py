@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypeVar
 
 from cyclopts import Group, Parameter, Token
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
@@ -89,8 +88,18 @@ def text_flags(model: type[BaseModel], title: str) -> Flags:
 
     The help shows whether it takes a number, one of some words, or JSON.
     """
-    group = Parameter(group=Group(title, sort_key=1))
-    return {name: (Annotated[str | None, _text_flag(name, field), group], None) for name, field in model.model_fields.items()}
+    group, flags = Parameter(group=Group(title, sort_key=1)), dict[str, tuple[Any, Any]]()
+    for name, field in model.model_fields.items():
+        choices = choices_of(field)
+        metavar = "CHOICE" if choices else METAVARS.get(field.annotation, "JSON")
+        flag = Parameter(name=spellings(name), help=field.description, metavar=metavar, choices=choices)
+        flags[name] = (Annotated[str | None, flag, group], None)
+    return flags
+
+
+def spellings(name: str) -> list[str]:
+    """Return the flags of a name: letters with an index are written with _, options mostly with -."""
+    return list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
 
 
 def typed_flags(model: type[BaseModel]) -> Flags:
@@ -98,23 +107,12 @@ def typed_flags(model: type[BaseModel]) -> Flags:
 
     The help shows the default. Of a field that takes anything, the value is text, which `given_for` reads as JSON.
     """
-    return {name: (_typed_flag(field), _text_of(field.default)) for name, field in model.model_fields.items()}
-
-
-def _text_flag(name: str, field: FieldInfo) -> Parameter:
-    choices = choices_of(field)
-    metavar = "CHOICE" if choices else METAVARS.get(field.annotation, "JSON")
-    names = dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"])  # letters with an index are written with _, options mostly with -
-    return Parameter(name=list(names), help=field.description, metavar=metavar, choices=choices)
-
-
-def _typed_flag(field: FieldInfo) -> Any:
-    kind, how = READ_AS.get(field.annotation, (field.annotation, Parameter()))
-    return Annotated[kind, how, Parameter(help=field.description, choices=choices_of(field))]
-
-
-def _text_of(default: Any) -> Any:
-    return json.dumps(default) if isinstance(default, dict | list) else default
+    flags: dict[str, tuple[Any, Any]] = {}
+    for name, field in model.model_fields.items():
+        kind, how = READ_AS.get(field.annotation, (field.annotation, Parameter()))
+        default = json.dumps(field.default) if isinstance(field.default, dict | list) else field.default
+        flags[name] = (Annotated[kind, how, Parameter(help=field.description, choices=choices_of(field))], default)
+    return flags
 
 
 def given_for(model: type[BaseModel], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,6 +125,16 @@ def refuse_folder(out: Path, example: str) -> None:
         raise UsageError(f"out={path_text(out)}: is a directory; give the name of a file, for example {example}")
 
 
+def check_place(out: Path, example: str, force: bool) -> None:
+    """Raise `UsageError` if a file cannot be written, or may not be."""
+    from mvsim.runs.archive import ensure_writable  # slow to import
+
+    refuse_folder(out, example)
+    if out.exists() and not force:
+        raise UsageError(f"out={path_text(out)}: exists already; overwrite it with --force, or choose another file")
+    ensure_writable(out, force=True)
+
+
 @contextmanager
 def saving(path: str | os.PathLike[str]) -> Iterator[None]:
     """Write ``path`` inside; if the system cannot, raise `UsageError` that says so, why, and what to do."""

@@ -60,7 +60,7 @@ def plot(
     if chosen is not None and not folders:
         read = _read(runs)
         shown_of(read, chosen)
-    picture = out or (folders[0] / "sweep.png" if folders else default_picture(runs, ".gif" if animate else ".png"))
+    picture = out or (folders[0] / "sweep.png" if folders else runs[0].parent / f"{runs_text(runs)}{'.gif' if animate else '.png'}")
     refuse_folder(picture, f"run{picture.suffix}")
     if out is not None or picture.exists():  # before large files are read
         check_output(picture, force, MOVIES if animate else FORMATS)
@@ -99,8 +99,3 @@ def _classes(text: str | None) -> list[int] | None:
         return [read_integer(word) for word in text.split(",")]
     except ValueError:
         raise UsageError(f"--classes={echo(text)}: must be integers from 0, with commas, for example 0,3") from None
-
-
-def default_picture(runs: tuple[Path, ...], suffix: str = ".png") -> Path:
-    """Return where the picture of these runs goes if nobody says: beside the first run, named after what it shows."""
-    return runs[0].parent / f"{runs_text(runs)}{suffix}"

@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from html import escape
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from rich.console import Console, Group
@@ -63,7 +62,20 @@ def progress_on(title: str = "", stream: TextIO | None = None) -> LiveProgress |
     return LiveProgress(console, title) if terminal else LoggedProgress(stream, title)
 
 
-class LiveProgress:
+class Cleared:
+    """A display that is a context manager, which clears it however that ends."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove what is shown only meanwhile; by default all of it stays."""
+
+
+class LiveProgress(Cleared):
     """A few lines redrawn in place: a bar with the time, the pace, and the latest figures; what is longer than the terminal is wide is wrapped."""
 
     def __init__(self, console: Console, title: str = "") -> None:
@@ -76,12 +88,6 @@ class LiveProgress:
             transient=True,
             refresh_per_second=4,
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._live.stop()
 
     def start(self, info: dict[str, Any]) -> None:
         """Start drawing; ``info`` is what `mvsim.simulate` tells before its first step."""
@@ -98,22 +104,19 @@ class LiveProgress:
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Remove the lines; the results that follow on stdout replace them."""
+        self.clear()
+
+    def clear(self) -> None:
         self._live.stop()
 
 
-class NotebookProgress:
+class NotebookProgress(Cleared):
     """A bar and the latest figures in a cell of a notebook, redrawn in place by the display handle of IPython; no widgets are needed."""
 
     def __init__(self, title: str = "") -> None:
         self._title = title
         self._handle: Any = None
         self._drawn = -math.inf
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        pass  # what was reached stays in the cell
 
     def start(self, info: dict[str, Any]) -> None:
         """Say what is about to take time; ``info`` is what `mvsim.simulate` tells before its first step."""
@@ -141,7 +144,7 @@ class NotebookProgress:
             self._handle.update(shown)
 
 
-class LoggedProgress:
+class LoggedProgress(Cleared):
     """A line every `LOG_INTERVAL` seconds, for logs and batch jobs."""
 
     def __init__(self, stream: TextIO, title: str = "") -> None:
@@ -149,12 +152,6 @@ class LoggedProgress:
         self._title = title
         self._last = time.monotonic()
         self._compiling = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        pass
 
     def start(self, info: dict[str, Any]) -> None:
         """Say what is about to take time; ``info`` is what `mvsim.simulate` tells before its first step."""
@@ -181,20 +178,14 @@ class LoggedProgress:
         note(f"{self._title}{': ' if self._title else ''}{text}", self._stream)
 
 
-class JudgingShown:
-    """Which run is judged; a context manager, which clears the display however that ends."""
+class JudgingShown(Cleared):
+    """Which run is judged."""
 
     def __init__(self, quiet: bool = False) -> None:
         console = Console(stderr=True, highlight=False)
         self._quiet, self._spinner = quiet, Spinner("dots")
         live = not quiet and console.is_terminal and not console.is_dumb_terminal
         self._live = Live(self._spinner, console=console, transient=True) if live else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.clear()
 
     def show(self, run: Run, before: int = 0, runs: int = 0) -> None:
         """Say that a run is looked at, and how many of how many have been before; ``runs`` is 0 where that is not known."""
@@ -206,7 +197,6 @@ class JudgingShown:
             note(line)
 
     def clear(self) -> None:
-        """Remove the line: something else is shown next."""
         if self._live is not None:
             self._live.stop()
 

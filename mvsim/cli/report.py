@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
+from mvsim.cli.output import Notices, check_place, runs_text, saving
 from mvsim.judging.answer_text import code_of
 from mvsim.judging.statement import Section
 from mvsim.papers.on_runs import contents_of, contents_of_sweep, done_cells, judge_runs, judge_sweep
@@ -22,7 +22,6 @@ from mvsim.pictures.figure import MOST_RUNS
 from mvsim.reports.answer import Answer, read_answer
 from mvsim.reports.content import report_of_runs, report_of_sweep
 from mvsim.reports.page import page, template_engine
-from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.runs.run import Run, open_run
 from mvsim.sweeps.runs import SweepRuns, open_sweep
@@ -73,10 +72,7 @@ def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -
     place = out or (runs[0] / "report.html" if swept else runs[0].with_name(f"{runs_text(runs)}-report.html"))
     if place.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"out={path_text(place)}: the name of a report must end in .html")
-    refuse_folder(place, "report.html")
-    if place.exists() and not force:
-        raise UsageError(f"{path_text(place)}: exists already; overwrite it with --force, or choose another file with --out")
-    ensure_writable(place, force=True)
+    check_place(place, "report.html", force)
     return place
 
 

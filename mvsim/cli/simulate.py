@@ -118,10 +118,7 @@ def outcome(run: mvsim.Run) -> dict[str, Any]:
 
 
 def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_json: bool, quiet: bool, verbose: bool) -> None:
-    """Print what a run would take, and refuse what it would refuse; but a file that it would not overwrite is only told of.
-
-    With ``verbose``, say how the run would depart from what the theorems assume.
-    """
+    """Print what a run would take, and refuse what it would refuse; but a file that it would not overwrite is only told of."""
     from mvsim.runs.simulation.entry import requested
     from mvsim.runs.simulation.estimate import estimate_run, nothing_left
     from mvsim.runs.simulation.plan import plan_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
-from types import TracebackType
-from typing import Self, TextIO
+from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -15,7 +14,7 @@ from rich.text import Text
 
 from mvsim.base.echo import escaped, quantity
 from mvsim.cli.output import LOG_INTERVAL, note
-from mvsim.cli.progress import COMPILE_NOTICE, duration
+from mvsim.cli.progress import COMPILE_NOTICE, Cleared, duration
 from mvsim.sweeps.engine import Event
 from mvsim.sweeps.sweep import Display
 from mvsim.sweeps.tally import AtWork, Tally
@@ -24,7 +23,7 @@ MOST_WORKERS = 16
 """Workers whose cells are shown one by one."""
 
 
-class SweepDisplay(Display):
+class SweepDisplay(Cleared, Display):
     """What a sweep tells on stderr."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -33,10 +32,7 @@ class SweepDisplay(Display):
         self._live = Live(console=console, transient=True, refresh_per_second=4) if console.is_terminal and not console.is_dumb_terminal else None
         self._last = time.monotonic()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def clear(self) -> None:
         if self._live is not None:
             self._live.stop()
 

@@ -14,8 +14,8 @@ from cyclopts import Group, Parameter
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import make_folder
-from mvsim.cli.answer_file import check_place, check_replaceable, name_of_answer, written_or_why_not
-from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, with_flags
+from mvsim.cli.answer_file import check_answer, check_replaceable, name_of_answer, written_or_why_not
+from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, spellings, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
 from mvsim.cli.progress import COMPILE_NOTICE, JudgingShown, progress_on
 from mvsim.cli.verdict_table import deciding, print_section, wrapped
@@ -44,9 +44,8 @@ def option_flags() -> Flags:
         group = Group(f"Options of statements of {paper.name}, without run files", sort_key=1)
         for model in dict.fromkeys(statement.setting for statement in paper.statements):
             for name, field in model.model_fields.items():
-                names = list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
                 metavar = METAVARS.get(field.annotation, "VALUE")
-                flag = Parameter(name=names, group=group, negative="", show_default=False, help=field.description, metavar=metavar)
+                flag = Parameter(name=spellings(name), group=group, negative="", show_default=False, help=field.description, metavar=metavar)
                 flags.setdefault(name, (Annotated[tuple[str, ...], flag], ()))
     return flags
 
@@ -127,7 +126,7 @@ def verify(
     shown_only = [statement_named(name, "midpoint")[1] for name in only]
     runs = tuple(Path(str(run)) for run in question.runs)
     place, kept = question.request.folder, question.answers_beside_runs
-    answer = check_place(out, runs, force) if out is not None else place / name_of_answer(question) if kept else None
+    answer = check_answer(out, runs, force) if out is not None else place / name_of_answer(question) if kept else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
     shown = JudgingShown(quiet)

@@ -8,18 +8,12 @@ from typing import Any
 
 from mvsim.base.errors import DivergedError, StalledError
 from mvsim.judging.statement import Control, Section
-from mvsim.judging.verdict import STATUSES, Status, Verdict, not_applicable
-
-
-def worst_of(verdicts: Iterable[Verdict]) -> Status:
-    """Return the worst status of some verdicts."""
-    statuses = {verdict.status for verdict in verdicts}
-    return next(status for status in STATUSES if status in statuses)
+from mvsim.judging.verdict import STATUSES, Verdict, not_applicable
 
 
 def control_verdict(control: Control, check: str, verdicts: list[Verdict]) -> Verdict:
     """Return whether the check of a control says what it must, as a verdict on the check; it names what has not turned, if something has not."""
-    worst = worst_of(verdicts)
+    worst = min((verdict.status for verdict in verdicts), key=STATUSES.index)
     looked_at = [v for v in verdicts if v.name in control.parts] or [v for v in verdicts if v.status == worst]
     decisive = next((v for v in looked_at if v.status not in control.expected), looked_at[0])
     turned = decisive.status in control.expected and len(looked_at) >= len(control.parts)

@@ -46,28 +46,12 @@ class OfData(NamedTuple):
 
 
 def over_seeds(name: str, n: int, judgements: Sequence[Judgement], lost: int = 0, size: str = "k") -> list[Verdict]:
-    """Gather the verdicts on one statement at one size.
+    """Gather the verdicts on one statement at one size n: a judgement for each seed, and ``lost`` runs that could not be followed to an end.
 
-    Parameters
-    ----------
-    name : str
-        Of the statement: "Theorem 4.6".
-    n : int
-        The size.
-    judgements : sequence of Judgement
-        One for each seed.
-    lost : int
-        Runs that could not be followed to an end; they count as undecided.
-    size : str
-        Name of the size.
-
-    Returns
-    -------
-    list of Verdict
-        By `Verdict.gathered`. Of what is to hold with probability 1 - O(1/k) it is asked whether the probability is 1 - 1/k at least, a convention.
-        That is established, consistent with the runs or contradicted by them; inconclusive if undecided runs could change the answer. Of a theorem
-        it is said to which times the runs were followed in which it holds. One counterexample decides about what is to hold everywhere. The
-        fraction of classes over all runs and the constants of the claims are measured only.
+    These count as undecided. By `Verdict.gathered`: of what is to hold with probability 1 - O(1/k) it is asked whether the probability is 1 - 1/k at
+    least, a convention. That is established, consistent with the runs or contradicted by them; inconclusive if undecided runs could change the
+    answer. Of a theorem it is said to which times the runs were followed in which it holds. One counterexample decides about what is to hold
+    everywhere. The fraction of classes over all runs and the constants of the claims are measured only.
     """
     verdicts = _together(name, n, judgements, lost, size)
     together = bool(verdicts)
@@ -189,10 +173,7 @@ def _classes(k: int, verdicts: Sequence[Verdict], lost: int) -> Verdict:
 
 
 def _median(verdicts: Sequence[Verdict]) -> Verdict:
-    """Report the median of a measured constant and its range over seeds, with the margin and the first violation of the worst.
-
-    Infinite values, "never", count as what they are; seeds at which nothing was measured are told.
-    """
+    """Report the median of a constant over seeds, infinite values as they are, its range, and the margin and first violation of the worst."""
     measured = [v for v in verdicts if v.measured is not None and not math.isnan(v.measured)]
     if not measured:
         return replace(verdicts[0], detail=f"nothing was measured at {len(verdicts)} seeds; the first: {verdicts[0].detail}")

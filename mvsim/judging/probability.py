@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import count
 
 from mvsim.judging.verdict import Status, Verdict, margin_above
@@ -16,27 +17,11 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
 
     The lower end grows with every success, so that the number is found by bisection.
     """
-
-    def enough(further: int) -> bool:
-        return clopper_pearson(successes + further, trials + further)[0] >= bound
-
-    if enough(0):
-        return 0
-    if not enough(MOST_FURTHER):
-        return None
-    least, most = 0, MOST_FURTHER
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if enough(middle) else (middle, most)
-    return most
+    further = bisect_left(range(MOST_FURTHER + 1), bound, key=lambda more: clopper_pearson(successes + more, trials + more)[0])
+    return further if further <= MOST_FURTHER else None
 
 
-def failures_needed(successes: int, trials: int, bound: float) -> int:
-    """Return how many further failures would bring the upper end of the interval below ``bound``, > 0."""
-    return next(further for further in count() if clopper_pearson(successes, trials + further)[1] < bound)
-
-
-def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float, detail: str = "") -> Verdict:
+def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float) -> Verdict:
     """Say whether a probability is at least ``bound``, given the successes in independent trials.
 
     It is established if the whole Clopper-Pearson interval is, and contradicted if none of it is: the same proof is asked for either way. Where the
@@ -49,9 +34,9 @@ def fraction_at_least(name: str, statement: str, successes: int, trials: int, bo
     status: Status = "established" if low >= bound else "contradicted" if high < bound else leaning
     counts = f"{successes} of {trials}, 95% interval [{low:.3f}, {high:.3f}]"
     if status == "inconclusive":
-        further = failures_needed(successes, trials, bound)
+        further = next(further for further in count() if clopper_pearson(successes, trials + further)[1] < bound)  # bound > 0
         counts += f"; {further} further {'run' if further == 1 else 'runs'} in which it fails would contradict it"
     elif status == "consistent":
         needed = further_needed(successes, trials, bound)
         counts += f"; {f'{needed} further' if needed is not None else f'more than {MOST_FURTHER} further'} runs without a failure would establish it"
-    return Verdict(name, status, statement, measured, bound, margin_above(measured, bound), f"{counts}; {detail}" if detail else counts)
+    return Verdict(name, status, statement, measured, bound, margin_above(measured, bound), counts)

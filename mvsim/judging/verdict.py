@@ -54,27 +54,15 @@ BAD: frozenset[Status] = frozenset({"fails", "contradicted"})
 
 @dataclass(frozen=True)
 class Count:
-    """In how many classes of a run, or in how many runs, something is as a statement says; how many steps of a run were replayed.
-
-    Attributes
-    ----------
-    right, of : int
-        In how many, of how many.
-    what : str
-        What is counted: "classes", "runs" or "steps".
-    undecided : int
-        How many of them may still turn out right; they count as wrong.
-    outcome : str
-        What is right in them: "ERM learned exactly one feature".
-    """
+    """In how many classes of a run, or in how many runs, something is as a statement says; how many steps of a run were replayed."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")  # where it is read from a file
 
-    right: int
-    of: int
+    right: int  # In how many
+    of: int  # Of how many
     what: Literal["classes", "runs", "steps"]
-    undecided: int = 0
-    outcome: str = ""
+    undecided: int = 0  # How many of them may still turn out right; they count as wrong
+    outcome: str = ""  # What is right in them: "ERM learned exactly one feature"
 
     def __str__(self) -> str:
         """Return it in words, without what is undecided."""

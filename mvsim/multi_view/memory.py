@@ -12,12 +12,14 @@ class escaped), or while feature learning is tested on fresh draws.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from mvsim.base.errors import UsageError
 from mvsim.base.limits import available_bytes
-from mvsim.multi_view.activations.power import whole_power
+from mvsim.multi_view.activations.smoothed_relu import whole_power
 from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.piece_sizes import BATCH_BYTES, BLOCK, CACHED, HESSIAN_ROWS, LEAST_WIDTH, TILE_BYTES, TILE_BYTES_OF_GPU
 
@@ -72,17 +74,18 @@ def check_fits(parameters: Parameters, bytes_of: Callable[[Parameters], int], pu
 
 def _what_fits(p: Parameters, bytes_of: Callable[[Parameters], int], available: int) -> str:
     """Say how large one of k, m, N and G may be, the others as they are."""
+
+    def needed(name: str, size: int) -> int:
+        return bytes_of(p.model_copy(update={name: size}))
+
     alternatives = []
     least_of = {"k": p.Q + 1, "m": 1, "N": 1, "G": math.ceil(p.k / (p.k - p.Q))}
     names = [name for name in least_of if name not in p.described.fixed]
     for name in names:
-        least = least_of[name]
-        fits, too_large = least - 1, getattr(p, name)
-        while too_large - fits > 1:
-            middle = (fits + too_large) // 2
-            fits, too_large = (middle, too_large) if bytes_of(p.model_copy(update={name: middle})) <= available else (fits, middle)
-        if fits >= least:
-            alternatives.append(f"{name} up to {fits}")
+        smaller = range(least_of[name], getattr(p, name))
+        fitting = bisect_right(smaller, available, key=partial(needed, name))
+        if fitting:
+            alternatives.append(f"{name} up to {smaller[fitting - 1]}")
     return (
         f"one of these would fit: {', '.join(alternatives)}" if alternatives else f"make several of {', '.join(names[:-1])} and {names[-1]} smaller"
     )

@@ -5,43 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from array_api_compat import device
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.sparse import csr_array
 
 from mvsim.numerics.indexing import entries, lookup
-from mvsim.numerics.namespaces import integers_like, namespace_of
 
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
     """A symmetric matrix in the form of an arrow; coordinates that it does not name have none."""
 
-    border_index: Any  # (a,) integers: coordinates of the border, -1 for none
-    border: Any  # (a, a) the border with itself
-    block_index: Any  # (B, q) coordinates of each block, -1 for none; no coordinate occurs twice
-    blocks: Any  # (B, q, q) each block with itself
-    side_index: Any  # (B, e) positions within the border that each block is coupled to
-    sides: Any  # (B, q, e) that coupling
+    border_index: np.ndarray  # (a,) integers: coordinates of the border, -1 for none
+    border: np.ndarray  # (a, a) the border with itself
+    block_index: np.ndarray  # (B, q) coordinates of each block, -1 for none; no coordinate occurs twice
+    blocks: np.ndarray  # (B, q, q) each block with itself
+    side_index: np.ndarray  # (B, e) positions within the border that each block is coupled to
+    sides: np.ndarray  # (B, q, e) that coupling
     # Steps of an integrator after which it has to be made anew, 1 if it is cheap to make. A direction in which it is stiff and the loss no longer is,
     # because a neuron has died, would be damped for ever.
     lifetime: int = 50
 
     @staticmethod
-    def of_border(index: Any, border: Any, lifetime: int = 50) -> Curvature:
+    def of_border(index: np.ndarray, border: np.ndarray, lifetime: int = 50) -> Curvature:
         """Return a border without blocks."""
-        xp, place = namespace_of(border), device(border)
-        none, empty = xp.zeros((0, 1), dtype=index.dtype, device=place), xp.zeros((0, 1, 1), dtype=border.dtype, device=place)
+        none, empty = np.zeros((0, 1), dtype=np.int64), np.zeros((0, 1, 1))
         return Curvature(index, border, none, empty, none, empty, lifetime)
 
     @staticmethod
-    def nothing(like: Any = np.zeros(0)) -> Curvature:  # noqa: B008 - nobody writes to it
-        """Return the zero matrix, in the namespace and on the device of an array."""
-        xp = namespace_of(like)
-        return Curvature.of_border(integers_like(0, like), xp.zeros((0, 0), dtype=xp.float64, device=device(like)))
+    def nothing() -> Curvature:
+        """Return the zero matrix."""
+        return Curvature.of_border(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
 
     @staticmethod
     def mean(weights: Sequence[float], parts: Sequence[Curvature]) -> Curvature:
@@ -54,12 +49,12 @@ class Curvature:
         lifetime, first = min(part.lifetime for part in parts), parts[0]
         if all(np.array_equal(getattr(part, name), getattr(first, name)) for part in parts for name in ("border_index", "block_index", "side_index")):
             border, blocks, sides = (
-                sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True)) for name in ("border", "blocks", "sides")
+                np.asarray(sum(w * getattr(part, name) for w, part in zip(weights, parts, strict=True))) for name in ("border", "blocks", "sides")
             )
             return Curvature(first.border_index, border, first.block_index, blocks, first.side_index, sides, lifetime)
         border_index = _common_border(parts)
         terms = [(w, part.with_border(border_index)) for w, part in zip(weights, parts, strict=True)]
-        border = sum(w * part.border for w, part in terms)
+        border = np.asarray(sum(w * part.border for w, part in terms))
         terms = [(w, part) for w, part in terms if len(part.blocks)]
         if not terms:
             return Curvature.of_border(border_index, border, lifetime)
@@ -67,7 +62,7 @@ class Curvature:
             border_index,
             border,
             block_index=terms[0][1].block_index,
-            blocks=sum(w * part.blocks for w, part in terms),
+            blocks=np.asarray(sum(w * part.blocks for w, part in terms)),
             side_index=np.concatenate([part.side_index for _, part in terms], axis=1),
             sides=np.concatenate([w * part.sides for w, part in terms], axis=2),
             lifetime=lifetime,

@@ -14,10 +14,10 @@ from mvsim.base.errors import UsageError
 _NAMES = ("labels", "points", "initial correlations", "feature basis", "codebook", "fresh draws", "power iteration", "mixing", "shuffled labels")
 
 
-def check_seed(seed: int, name: str = "seed") -> int:
+def check_seed(seed: int) -> int:
     """Return ``seed`` as an int, or raise `UsageError` unless it is an integer >= 0."""
     if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**128:
-        raise UsageError(f"{name}={echo(seed)}: must be an integer from 0 to 2^128 - 1")
+        raise UsageError(f"seed={echo(seed)}: must be an integer from 0 to 2^128 - 1")
     return int(seed)
 
 

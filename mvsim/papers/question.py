@@ -13,7 +13,7 @@ import numpy as np
 
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_integer, check_path, plain
+from mvsim.base.inputs import check_integer, check_kind, check_path, plain
 from mvsim.judging.statement import Procedure, ProgressDisplay, Request, Section, Statement
 from mvsim.judging.verdict_list import Verdicts
 from mvsim.multi_view.data import Dataset
@@ -39,34 +39,18 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked; None stands for an option that is not given.
+    """What is asked; None stands for an option that is not given, see `verify`."""
 
-    Attributes
-    ----------
-    what : tuple
-        Runs, names of their files, the folder of a sweep, names of statements.
-    seeds, controls, follow, folder, threads
-        See `verify`.
-    strict : bool
-        Whether all steps of the proofs count.
-    data : Dataset, optional
-        Points that the runs were trained on, if they were given.
-    fields : mapping
-        Options of the statements: fields of their settings.
-    typed : mapping
-        How options were written, where that is not ``name=value``.
-    """
-
-    what: tuple[Run | str | os.PathLike[str], ...] = ()
-    strict: bool = False
+    what: tuple[Run | str | os.PathLike[str], ...] = ()  # Runs, names of their files, the folder of a sweep, names of statements
+    strict: bool = False  # Whether all steps of the proofs count
     controls: bool = False
     seeds: int | None = None
     follow: bool | None = None
     folder: Path | None = None
     threads: int | None = None
-    data: Dataset | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    typed: Mapping[str, str] = field(default_factory=dict)
+    data: Dataset | None = None  # Points that the runs were trained on, if they were given
+    fields: Mapping[str, Any] = field(default_factory=dict)  # Options of the statements: fields of their settings
+    typed: Mapping[str, str] = field(default_factory=dict)  # How options were written, where that is not ``name=value``
 
     @cached_property
     def runs(self) -> tuple[Run | str | os.PathLike[str], ...]:
@@ -109,8 +93,7 @@ class Question:
         if not (self.runs or self.statements or self.controls):
             raise UsageError("nothing to verify: give runs (mvsim verify RUN.nc), a statement (mvsim verify midpoint/theorem-4.6) or --controls")
         for name in ("controls", "follow", "strict"):
-            if not isinstance(value := getattr(self, name), (bool, type(None))):
-                raise UsageError(f"{name}={echo(value)}: must be True or False")
+            check_kind(name, getattr(self, name), bool | None, "True or False")
         if self.seeds is not None:
             check_integer("seeds", self.seeds, 1, "of runs or data sets at each size", most=10**6)
         if self.runs or not self.statements:
@@ -120,8 +103,7 @@ class Question:
         if self.runs:
             self._refuse({"folder": self.folder}, "is for runs that are made")
             self._check_runs()
-        if self.data is not None and not isinstance(self.data, Dataset):
-            raise UsageError(f"data={echo(self.data)}: must be a mvsim.Dataset, the one that the runs were trained on")
+        check_kind("data", self.data, Dataset | None, "a mvsim.Dataset, the one that the runs were trained on")
         if self.data is not None and not (self.runs and self._sweep is None):
             raise UsageError("data: are the points that existing runs were trained on; give the runs, one by one, or leave it out")
 

@@ -58,12 +58,12 @@ def matrices(shown: Shown) -> NDArray[np.float64]:
     return np.asarray(values)
 
 
-def frames_of(times: NDArray[np.float64], most: int = MOST_FRAMES) -> NDArray[np.int64]:
-    """Return which records are frames: all, or those next to ``most`` times that are evenly spaced in their logarithm, first and last among them."""
-    if len(times) <= most:
+def frames_of(times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return which records are frames: all, or those next to `MOST_FRAMES` times evenly spaced in their logarithm, first and last among them."""
+    if len(times) <= MOST_FRAMES:
         return np.arange(len(times))
     places = np.log(times)
-    targets = np.linspace(places[0], places[-1], most)
+    targets = np.linspace(places[0], places[-1], MOST_FRAMES)
     return np.unique(np.abs(places[:, None] - targets).argmin(axis=0))
 
 
@@ -131,7 +131,7 @@ def _first_frame(shown: Shown, values: NDArray[np.float64], title: str | None) -
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import MaxNLocator
 
-    from mvsim.pictures.picture import Picture
+    from mvsim.pictures.output import Picture
 
     views, n = values.shape[3], len(shown.classes)
     figure = Picture(figsize=(1.2 + 2.8 * views, 3.9))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import check_kind
 from mvsim.pictures.labels import check_title, ending, footnote, headline, plain, titles, wrapped
 from mvsim.pictures.panel import Limits, Panel, mark_end
 from mvsim.pictures.panels import check_panels, panels_of
@@ -45,8 +45,7 @@ def run_figure(
     By default: correlations, loss and learned classes over time, the two total correlations of every class at the end, and when neurons entered B; of
     linear models, whose neurons have no threshold, the gap between the two over time. What would be empty is left out.
     """
-    if not isinstance(runs, (list, tuple)):
-        raise UsageError(f"runs={echo(runs)}: must be a list of runs")
+    check_kind("runs", runs, (list, tuple), "a list of runs")
     drawn = None if panels is None else check_panels(panels)
     if not runs:
         raise UsageError("runs=[]: give at least one run to draw")
@@ -86,7 +85,7 @@ def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) ->
 
 def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
     """Return a figure for one run, and its axes as a column: panels over time below each other on the left, others on the right."""
-    from mvsim.pictures.picture import Picture
+    from mvsim.pictures.output import Picture
 
     sides = [side for side in ([p for p in panels if p.over_time], [p for p in panels if not p.over_time]) if side]
     heights = [sum(1.75 if panel.over_time else 2.4 for panel in side) for side in sides]
@@ -103,11 +102,8 @@ def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
 
 
 def _side_by_side(columns: int, panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
-    """Return a figure with one column for each run, and its axes, one row for each panel.
-
-    Square panels of each run stand beside each other below it, if all of them fit into one row.
-    """
-    from mvsim.pictures.picture import Picture
+    """Return a figure with a column for each run, and its axes, a row for each panel; square panels stand beside each other, if all fit."""
+    from mvsim.pictures.output import Picture
 
     width = max(PAGE, 0.5 + 1.9 * columns)
     squares = [panel for panel in panels if not panel.over_time]

@@ -8,11 +8,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matplotlib.figure import Figure
+
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import check_kind
 from mvsim.pictures.style import styled
 from mvsim.runs.archive import ensure_writable
 from mvsim.runs.archive.atomic import write_atomically
+
+
+class Picture(Figure):
+    """A `matplotlib.figure.Figure` that no window and no global state of matplotlib knows of."""
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture for a notebook: these ask every object for it by this name."""
+        file = io.BytesIO()
+        with styled():
+            self.savefig(file, format="png", metadata={"Software": None})
+        return file.getvalue()
+
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,8 +64,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str], force: bool = Fals
     """
     from matplotlib.figure import Figure
 
-    if not isinstance(figure, Figure):
-        raise UsageError(f"figure={echo(figure)}: must be a figure of matplotlib; make one with run_figure")
+    check_kind("figure", figure, Figure, "a figure of matplotlib; make one with run_figure")
     path = check_output(path, force)
     form = path.suffix.lower().removeprefix(".")
     picture = io.BytesIO()

@@ -19,30 +19,14 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity of one run in one pair of axes.
+    """One quantity of one run in one pair of axes."""
 
-    Attributes
-    ----------
-    name : str
-        How it is called in ``mvsim plot --panels``.
-    draw : callable
-        ``draw(axes, shown, limits)`` draws it; limits are those of the horizontal axis, the same in all columns.
-    limits : callable
-        ``limits(all shown) -> (least, largest)`` of the horizontal axis; of a square panel of both axes.
-    over_time : bool
-        Whether the horizontal axis is time. Panels over time share it; others are square, with a diagonal where both axes are equal.
-    notes : callable
-        ``notes(all shown)`` returns what a reader has to know to read it, for the footnote.
-    is_empty : callable
-        ``is_empty(shown)`` tells whether it has nothing to show of a run.
-    """
-
-    name: str
-    draw: Callable[[Axes, Shown, Limits], None]
-    limits: Callable[[Sequence[Shown]], Limits]
-    over_time: bool
-    notes: Callable[[Sequence[Shown]], str] = lambda runs: ""
-    is_empty: Callable[[Shown], bool] = lambda shown: False
+    name: str  # How it is called in ``mvsim plot --panels``
+    draw: Callable[[Axes, Shown, Limits], None]  # Draws it; limits are those of the horizontal axis, the same in all columns
+    limits: Callable[[Sequence[Shown]], Limits]  # All runs shown -> least and largest of the horizontal axis; of a square panel of both axes
+    over_time: bool  # Whether the horizontal axis is time, which is shared; others are square, with a diagonal where both axes are equal
+    notes: Callable[[Sequence[Shown]], str] = lambda runs: ""  # What a reader has to know to read it, for the footnote
+    is_empty: Callable[[Shown], bool] = lambda shown: False  # Whether it has nothing to show of a run
 
 
 def time_limits(runs: Sequence[Shown]) -> Limits:

@@ -52,19 +52,3 @@ def _named(name: Any) -> Panel:
     if known not in ALL_PANELS:
         raise UsageError(f"panels={echo(name)}: there is no such panel; must be of {', '.join(ALL_PANELS)}")
     return ALL_PANELS[known]
-
-
-__all__ = [
-    "ALL_PANELS",
-    "FURTHER_PANELS",
-    "LINEAR_PANELS",
-    "PANELS",
-    "check_panels",
-    "correlations",
-    "escapes",
-    "gaps",
-    "learned_classes",
-    "loss",
-    "panels_of",
-    "total_correlations",
-]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mvsim.pictures.dots import count_dots
 from mvsim.pictures.panel import Limits, Panel, inches, linear_limits
 from mvsim.pictures.shown import Shown
 from mvsim.pictures.style import MARK
@@ -54,8 +53,7 @@ def _total_notes(runs: Sequence[Shown]) -> str:
 def _escapes(shown: Shown) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_], int]:
     """Return when neurons escaped and when that was predicted, which of them are the first of their class, and how many were not predicted.
 
-    The prediction is of a growth that never slows down, which ends soon after any threshold has been passed. So it is compared with the escape,
-    where a neuron becomes linear. It enters B_{y,l} later, under Midpoint Mixup much later.
+    The prediction is of a growth that never slows down, so it is compared with the escape; B_{y,l} is entered later, under Midpoint Mixup much later.
     """
     measured, predicted = shown.of_classes("escape_time"), shown.of_classes("predicted_entry_time")
     escaped = np.isfinite(measured) & (measured > 0)
@@ -77,10 +75,7 @@ def _escape_limits(runs: Sequence[Shown]) -> Limits:
 
 
 def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
-    """Draw when neurons escaped against when the initial state predicts it: on the diagonal it was right.
-
-    The first view of a class escapes as predicted; what comes after it has been held up or helped by it.
-    """
+    """Draw when neurons escaped against when the initial state predicts it: what comes after the first of a class is held up or helped by it."""
     measured, predicted, first, unforeseen = _escapes(shown)
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -135,3 +130,36 @@ escapes = Panel(
     ),
     is_empty=lambda shown: not len(_escapes(shown)[0]),
 )
+
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NEAR = 0.015
+"""Dots this close to each other, as part of the axes, cannot be told apart."""
+
+
+def groups_of(points: ArrayLike) -> list[NDArray[np.int64]]:
+    """Return the indices of points that lie together: each point joins the first group whose first point is within `NEAR` of it."""
+    groups: list[list[int]] = []
+    places = np.asarray(points, dtype=np.float64)
+    for index, point in enumerate(places):
+        home = next((group for group in groups if np.hypot(*(places[group[0]] - point)) <= NEAR), None)
+        if home is None:
+            groups.append([index])
+        else:
+            home.append(index)
+    return [np.array(group) for group in groups]
+
+
+def count_dots(axes: Axes, x: ArrayLike, y: ArrayLike, part: Callable[[NDArray[np.float64]], NDArray[np.float64]], colour: str) -> None:
+    """Write beside each place where dots coincide how many they are; ``part`` turns values of an axis into parts of it, from 0 to 1."""
+    points = np.stack([np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)], axis=1)
+    for group in groups_of(part(points)):
+        if len(group) > 1:
+            middle = points[group].mean(axis=0)
+            left = part(middle)[0] > 0.8  # no room at the right end
+            axes.annotate(
+                rf"$\times${len(group)}", middle, xytext=(-5 if left else 5, 0), textcoords="offset points", ha="right" if left else "left",
+                va="center", fontsize=6.5, color=colour, annotation_clip=False,
+            )  # fmt: skip

@@ -68,10 +68,7 @@ def _name_curves(axes: Axes, shown: Shown, start: NDArray[np.float64]) -> None:
 
 
 def _draw_loss(axes: Axes, shown: Shown, limits: Limits) -> None:
-    """Draw the training loss, with the value that no outputs go below if mixing makes that positive.
-
-    Where every step draws pairs of its own, the values are those of different pairs: points, which no line joins.
-    """
+    """Draw the loss, as points where each step draws pairs of its own, with the value that no outputs go below if mixing makes that positive."""
     _start_at_zero(axes)
     values = shown.run.dataset["loss"].to_numpy()[shown.kept]
     if shown.draws_pairs_each_step:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mvsim.judging.answer_text import answer_sentences, asked_for, contradicted_steps, regime_sentence
 from mvsim.judging.statement import Section, Statement
@@ -16,8 +18,8 @@ from mvsim.multi_view.parameters.models import NETWORK
 from mvsim.papers.on_runs import run_judges
 from mvsim.pictures import run_figure
 from mvsim.pictures.labels import method_name
+from mvsim.pictures.style import styled
 from mvsim.pictures.sweep_figure import sweep_figure
-from mvsim.reports.svg import inline_svg
 from mvsim.runs.archive import revision_text
 from mvsim.runs.run import REGIME, Run
 from mvsim.sweeps.identity import refuse_repeated
@@ -92,7 +94,8 @@ def report_of_runs(runs: Sequence[Run], sections: Iterable[Section], command: st
     title = "; ".join(dict.fromkeys(map(_run_title, runs)))
     return Report(
         title=title,
-        summary=[_without_regime(run.summary) for run in runs],
+        # Without the lines about the regime, which has a part of its own.
+        summary=["\n".join(line for line in run.summary.splitlines() if not line.strip().startswith(REGIME)) for run in runs],
         sections=list(sections),
         regime=_regime(runs),
         assumption=assumption_of(run.parameters for run in runs),
@@ -138,11 +141,6 @@ def sweep_command(runs: SweepRuns) -> str:
     words += ["--regime", study.regime] if study.regime != "scaled" else []
     until = [] if runs.folder.until is None else ["--until", canonical_text(runs.folder.until)]
     return shlex.join([*words, *until, "--out", str(runs.folder.path)])
-
-
-def _without_regime(summary: str) -> str:
-    """Return a summary without its lines about the regime, which has a part of its own."""
-    return "\n".join(line for line in summary.splitlines() if not line.strip().startswith(REGIME))
 
 
 def _regime(runs: Sequence[Run]) -> dict[str, str]:
@@ -206,3 +204,27 @@ def _cell_text(value: Any) -> str:
     if value is None or value is pd.NA:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ID = re.compile(r'\bid="([^"]+)"')
+_NEEDLESS = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->", flags=re.DOTALL)
+
+
+def inline_svg(figure: Figure, prefix: str, words: str) -> str:
+    """Return a figure as an SVG element for an HTML page."""
+    file = io.BytesIO()
+    with styled():
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    text = file.getvalue().decode()
+    text = _NEEDLESS.sub("", text[text.index("<svg") :]).strip()
+    head, rest = text.split(">", 1)
+    box = re.search(r'viewBox="[^"]+"', head)
+    text = f'<svg {box[0] if box else ""} role="img" aria-label="{words}" xmlns:xlink="http://www.w3.org/1999/xlink">{rest}'
+    names = set(_ID.findall(text))
+    used = set(re.findall(r'url\(#([^)]+)\)|xlink:href="#([^"]+)"', text))
+    referenced = names & {name for pair in used for name in pair}
+    text = _ID.sub(lambda match: f'id="{prefix}-{match[1]}"' if match[1] in referenced else "", text)
+    return re.sub(r'(url\(#|xlink:href="#)', rf"\g<1>{prefix}-", text)

@@ -89,13 +89,7 @@ class Dask:
                 dispatch.until_done(lambda patience: _local_client(count, self.otherwise), loses_workers=True)
 
     def _workers_for(self, jobs: Sequence[Job]) -> int:
-        """Return how many workers there are to be: no more than jobs, cores, runs that fit in memory together, and GPUs where all jobs need one.
-
-        Raises
-        ------
-        UsageError
-            If this process may not open as many files as they need.
-        """
+        """Return how many workers there are to be; `UsageError` says that this process may not open as many files as they need."""
         count = self._fitting(jobs) if self.workers is None else self.workers
         needed = FILES + FILES_OF_WORKER * count
         allowed = allow_files(needed)

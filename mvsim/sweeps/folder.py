@@ -17,8 +17,8 @@ from mvsim.base.errors import InUseError, UsageError
 from mvsim.base.inputs import check_path
 from mvsim.runs.archive import ensure_writable, read_provenance
 from mvsim.runs.archive.atomic import write_atomically
-from mvsim.runs.archive.lock import lock_run
 from mvsim.runs.archive.record import Record, read_record
+from mvsim.runs.archive.writable import lock_run
 from mvsim.runs.simulation.identity import what_differs
 from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.study import Study

@@ -14,13 +14,7 @@ from mvsim.base.errors import UsageError
 
 
 def check_main(otherwise: str) -> None:
-    """Refuse a script that is no file, as one on standard input, and one that would start its sweep again in each worker process.
-
-    Parameters
-    ----------
-    otherwise : str
-        What else can be done, for the message.
-    """
+    """Refuse a script that is no file, and one that would start its sweep in each worker again; ``otherwise`` says what else can be done."""
     main = sys.modules["__main__"]
     file, spec = getattr(main, "__file__", None), getattr(main, "__spec__", None)
     if file is None or (spec is not None and spec.name.endswith("__main__")):  # nothing is loaded again

@@ -21,7 +21,7 @@ from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.folder import Standing, SweepFolder
 from mvsim.sweeps.identity import following, identity_of, repeated
 from mvsim.sweeps.measures import MEASURES, Measure, measures_of
-from mvsim.sweeps.study import Axis, Study
+from mvsim.sweeps.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,7 +210,9 @@ class SweepRuns(Runs):
         of its values.
         """
         axes = self.study.axes
-        coords = {name: (axis.label, _coordinate(_values_of(axis, name))) for axis in axes for name in axis.names}
+        coords = {
+            name: (axis.label, _coordinate(values)) for axis in axes for name, values in zip(axis.names, zip(*axis.values, strict=True), strict=True)
+        }
         indices = np.array([cell.index for _, cell in self.study.places()], dtype=np.int64).reshape(tuple(len(axis.values) for axis in axes))
         states: list[str] = [standing.state for standing in self.standings]
         words = {"state": (states, "how the cell stands"), "file": (self.study.files, "run file")}
@@ -344,7 +346,3 @@ def _coordinate(values: Sequence[Any]) -> np.ndarray:
     if _are(values, int | float):
         return np.array(values, dtype=np.float64)
     return np.array([value if isinstance(value, str) else json.dumps(value) for value in values], dtype=object)
-
-
-def _values_of(axis: Axis, name: str) -> list[Any]:
-    return [values[axis.names.index(name)] for values in axis.values]

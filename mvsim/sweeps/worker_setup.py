@@ -10,7 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from mvsim.runs.archive.lock import NO_LOCKS
+from mvsim.runs.archive.writable import NO_LOCKS
 
 _GPUS = Path("/proc/driver/nvidia/gpus")
 """Where the driver lists GPUs. CUDA must not be asked: once it has started in a process, what that process sees is fixed."""

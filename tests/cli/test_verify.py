@@ -18,7 +18,6 @@ from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import judge_run, over_runs
 from mvsim.papers.midpoint_mixup.paper import PAPER
 
-
 JUDGED = {}
 """What was said of a run, by the checksum of its file and the theorem."""
 

@@ -200,7 +200,7 @@ def gaps(seed, rtol):
 @looping(("seed", "rtol"), [(0, 1e-3), (3, 2e-3), (3, 1e-3)])
 def test_the_time_between_the_escapes_of_two_views_is_met(seed, rtol):
     """Steppers that err by many tolerances in the one coordinate that moves let a second view hang near the threshold, at some tolerances."""
-    expected = gaps(seed, 1e-4)
+    expected = gaps(seed, 3e-4)
     assert len(expected) == {0: 2, 3: 3}[seed]
     assert np.allclose(gaps(seed, rtol), expected, rtol=50.0 * max(rtol, 1e-3))
 
@@ -246,7 +246,7 @@ def test_a_flow_takes_few_gradients():
     assert visits[-1].state.evaluations - sum(visit.mark for visit in visits) < 600  # besides one at each mark, for the loss there
 
 
-@looping("rtol", [1e-3, 1e-4])
+@looping("rtol", [1e-3, 3e-4])
 @looping("method", ["erm", "midpoint"])
 def test_the_loss_never_rises_and_what_it_loses_is_the_integral_of_the_squared_gradient(method, rtol):
     """Steps err by some rtol of what they lose, and add up."""

@@ -81,7 +81,7 @@ def test_the_whole_hessian_is_told_column_by_column_if_it_is_known_but_for_where
 def test_the_whole_hessian_is_formed_where_the_chart_is_straight():
     square = np.random.default_rng(1).standard_normal((4, 4))
     H, slope, index = (square @ square.T, np.array([1.0, 30.0, 1.0, 1.0]), np.array([0, 1, 3]))
-    nothing = Curvature.nothing(H)
+    nothing = Curvature.nothing()
     near = Linearisation(nothing, slope, index, lambda x: x, lambda y: True, lambda v: H @ v, np.array([1]))
     exact = near.hessian(True)
     assert exact.border_index.tolist() == [0, 3]

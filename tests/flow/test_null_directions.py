@@ -164,7 +164,7 @@ def near_of(H, neuron=NEURONS, index=None, slope=None, curved=None):
     index = np.arange(len(H)) if index is None else index
     slope = np.ones(len(H)) if slope is None else slope
     of_each = None if neuron is None else neuron[index]
-    return Linearisation(Curvature.nothing(H), slope, index, lambda x: x, lambda y: True, lambda v: H @ v, curved, neuron=of_each)
+    return Linearisation(Curvature.nothing(), slope, index, lambda x: x, lambda y: True, lambda v: H @ v, curved, neuron=of_each)
 
 
 GAMMA = 2.0**110
@@ -276,7 +276,7 @@ class Held(Problem):
 
     def linearisation(self, y):
         H = self.H(y)
-        return replace(super().linearisation(y), curvature=Curvature.nothing(y), product=lambda v: H @ v, neuron=self.neuron)
+        return replace(super().linearisation(y), curvature=Curvature.nothing(), product=lambda v: H @ v, neuron=self.neuron)
 
 
 def followed(problem, start, steps=150, end=math.inf):

@@ -498,7 +498,7 @@ def losses_of(method, states):
 @every_flow
 def test_a_flow_is_the_same_whether_or_not_neurons_rest(method):
     """At a tolerance well below what they may differ by: how the errors of two flows fall depends on the machine's round-off."""
-    all_stepped, rested = flow(method, False, 1e-5), flow(method, True, 1e-5)
+    all_stepped, rested = flow(method, False, 1e-4), flow(method, True, 1e-4)
     assert not any(state.memory.resting.any for state in all_stepped.states[1:])
     assert all(state.memory.resting.any for state in rested.states[1:])
     escaped = np.isfinite(all_stepped.escapes)

@@ -45,12 +45,12 @@ def test_gradient_descent_is_that_of_the_loss(loss):
 
 def test_the_flow_goes_downhill_and_a_run_is_resumed_with_the_same_loss_only(tmp_path):
     out, asked = tmp_path / "run.nc", {"method": "midpoint", "n_test": 2}
-    whole = mvsim.simulate(P, **asked, loss=SquaredError, t_end=4e4)
-    mvsim.simulate(P, **asked, loss="squared_error", t_end=1e4, out=out)
+    whole = mvsim.simulate(P, **asked, loss=SquaredError, t_end=1.5e4)
+    mvsim.simulate(P, **asked, loss="squared_error", t_end=5e3, out=out)
     for other in ({}, {"loss": LabelSmoothing}):
         with pytest.raises(mvsim.UsageError, match=r"holds another run: loss=.* \(saved: 'squared_error'\)"):
-            mvsim.simulate(P, **asked, **other, t_end=4e4, out=out, resume=True)
-    resumed = mvsim.simulate(P, **asked, loss=SquaredError(), t_end=4e4, out=out, resume=True)
+            mvsim.simulate(P, **asked, **other, t_end=1.5e4, out=out, resume=True)
+    resumed = mvsim.simulate(P, **asked, loss=SquaredError(), t_end=1.5e4, out=out, resume=True)
     np.testing.assert_array_equal(resumed.final_correlations, whole.final_correlations)
     loss = whole.dataset["loss"].to_numpy()
     assert (np.diff(loss) <= 1e-12).all()

@@ -12,7 +12,7 @@ from synthetic import synthetic_run
 import mvsim
 from mvsim.pictures.animation import MOST_FRAMES, MOVIES, _so_far, frames_of, matrices, save_animation
 from mvsim.pictures.labels import time_text
-from mvsim.pictures.picture import Picture
+from mvsim.pictures.output import Picture
 from mvsim.pictures.shown import Shown
 
 
@@ -70,7 +70,7 @@ def test_same_run_gives_same_bytes(form, run, tmp_path):
 
 def test_a_matrix_is_named_by_the_view_that_it_shows(run, tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr("mvsim.pictures.picture.Picture", lambda **options: made.append(Picture(**options)) or made[-1])
+    monkeypatch.setattr("mvsim.pictures.output.Picture", lambda **options: made.append(Picture(**options)) or made[-1])
     dataset = run.dataset.isel(time=slice(2))
     save_animation(mvsim.Run(dataset, run.provenance), tmp_path / "a.gif")
     (figure,) = made

@@ -15,7 +15,7 @@ from mvsim.base.errors import InUseError, UsageError
 from mvsim.pictures.sweep_figure import sweep_figure
 from mvsim.reports.content import sweep_command
 from mvsim.runs.archive import write_run
-from mvsim.runs.archive.lock import lock_run
+from mvsim.runs.archive.writable import lock_run
 from mvsim.sweeps import folder as module
 from mvsim.sweeps.folder import STUDY_FILE, Standing, SweepFolder
 from mvsim.sweeps.study import Study

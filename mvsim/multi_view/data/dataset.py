@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mvsim.base.echo import echo, shortened
+from mvsim.base.echo import shortened
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import check_integer
 from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.parameters.numbers import MOST_VIEWS
 
@@ -157,11 +158,6 @@ def check_labels(labels: ArrayLike, k: int, N: int | None = None) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def _check_view(view: int, V: int) -> None:
-    if not isinstance(view, (int, np.integer)) or not 0 <= view < V:
-        raise UsageError(f"view={echo(view)}: must be an integer from 0 to {V - 1}, as classes have {V} views")
-
-
 @dataclass(frozen=True, eq=False)
 class SharedNoiseDataset(Dataset):
     """Points of Definition 4.1 whose noise patches are all the same vector, one of G patterns."""
@@ -200,7 +196,7 @@ class SharedNoiseDataset(Dataset):
         return patches
 
     def own_coefficients(self, view: int) -> np.ndarray:
-        _check_view(view, self.V)
+        check_integer("view", view, 0, "(the views of a class)", self.V - 1)
         return self.signal_coefficients[:, view]
 
     def feature_totals(self) -> np.ndarray:
@@ -221,7 +217,7 @@ class SharedNoiseDataset(Dataset):
             yield int(feature), float(noise[feature]), self.P - self.V * self.signal_patches.shape[2]
 
     def keep_view(self, view: int) -> SharedNoiseDataset:
-        _check_view(view, self.V)
+        check_integer("view", view, 0, "(the views of a class)", self.V - 1)
         of_view = np.zeros_like(self.signal_coefficients)
         of_view[:, view] = self.signal_coefficients[:, view]
         return replace(self, signal_coefficients=of_view)
@@ -264,7 +260,7 @@ class PatchDataset(Dataset):
         return patches.reshape(self.N, self.P, self.k, self.V)
 
     def own_coefficients(self, view: int) -> np.ndarray:
-        _check_view(view, self.V)
+        check_integer("view", view, 0, "(the views of a class)", self.V - 1)
         own = self._is_own(view)
         coefficients = np.zeros((self.N, self.P))
         coefficients[self.point[own]] = self.rows[own]
@@ -286,7 +282,7 @@ class PatchDataset(Dataset):
                 yield int(self.feature[row]), float(coefficient), 1
 
     def keep_view(self, view: int) -> PatchDataset:
-        _check_view(view, self.V)
+        check_integer("view", view, 0, "(the views of a class)", self.V - 1)
         remaining = (self.feature // self.V != self.labels[self.point]) | self._is_own(view)
         return replace(self, point=self.point[remaining], feature=self.feature[remaining], rows=self.rows[remaining])
 

@@ -151,10 +151,7 @@ def _noise_of_each_patch(
 
 
 def _signal_coefficients(p: Parameters, rng: np.random.Generator, labels: np.ndarray) -> np.ndarray:
-    """Return (n, V, C_P): the coefficients of each view, by the law of the own class; those of paired patches, [i, :, p], add up to delta2.
-
-    Those of a `SeparateLaw` need not; if a class has such a law, all have.
-    """
+    """Return (n, V, C_P): coefficients by the law of the own class; those of paired patches add up to delta2, but for a `SeparateLaw`."""
     laws = p.beta_law if isinstance(p.beta_law, tuple) else (p.beta_law,) * p.k
     if isinstance(laws[0], SeparateLaw):
         return np.array([laws[y].coefficients(rng, p.C_P) for y in labels]).reshape(len(labels), p.V, p.C_P)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_integer, real_array
+from mvsim.base.inputs import check_integer, check_kind, real_array
 from mvsim.base.limits import available_bytes
 from mvsim.multi_view.data.dataset import Dataset
 from mvsim.numerics.random_streams import stream
@@ -49,8 +48,7 @@ def random_features(k: int, d: int, seed: int, V: int = 2) -> np.ndarray:
 
 def embed(data: Dataset, features: np.ndarray) -> np.ndarray:
     """Return the patches of ``data`` as vectors of R^d, shape (N, P, d), given (k, V, d) features."""
-    if not isinstance(data, Dataset):
-        raise UsageError(f"data={echo(data)}: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
+    check_kind("data", data, Dataset, "a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
     features = real_array("features", features)
     if features.ndim != 3 or features.shape[:2] != (data.k, data.V):
         raise UsageError(f"features has shape {features.shape}: must be (k, V, d) with k = {data.k} and V = {data.V} as data has")

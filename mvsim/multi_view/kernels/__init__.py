@@ -4,8 +4,7 @@ To add one: write a subclass of `Kernel` and list it in `mvsim.multi_view.kernel
 
 =======================  ==================================================================================
 `base`, `evaluation`     what every kernel offers
-`registry`               the kernels there are, and which points each takes
-`choice`                 the kernel for a data set
+`registry`               the kernels there are, which points each takes, and the one for a data set
 `oracle`                 the definitions in NumPy, on explicit patches; slow and readable
 `one_patch/`             points with a single patch: matrix products
 `any_patches/`           compiled, any data: streams over neurons, in bounded memory
@@ -17,7 +16,6 @@ To add one: write a subclass of `Kernel` and list it in `mvsim.multi_view.kernel
 """
 
 from mvsim.multi_view.kernels.base import Kernel
-from mvsim.multi_view.kernels.choice import check_device_memory, entry_for_draws, make_kernel, memory_of, usable_backend
-from mvsim.multi_view.kernels.registry import BACKENDS, KERNELS, ORACLE
+from mvsim.multi_view.kernels.registry import BACKENDS, KERNELS, ORACLE, check_device_memory, entry_for_draws, make_kernel, memory_of, usable_backend
 
 __all__ = ["BACKENDS", "KERNELS", "ORACLE", "Kernel", "check_device_memory", "entry_for_draws", "make_kernel", "memory_of", "usable_backend"]

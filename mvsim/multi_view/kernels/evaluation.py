@@ -4,25 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-
-
-class Batch(Protocol):
-    """Some of the mixed points: what `mvsim.losses.points.Batch` has, in whatever form suits the kernel."""
-
-    @property
-    def first(self) -> np.ndarray:
-        """(n,) indices of the first points."""
-
-    @property
-    def second(self) -> np.ndarray:
-        """(n,) indices of the second points."""
-
-    @property
-    def weight(self) -> np.ndarray:
-        """(n,) weights of the points in the loss."""
 
 
 class Evaluation(ABC):
@@ -37,7 +21,10 @@ class Evaluation(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[Any]:
-        """Yield every point once, in an order that depends only on the kernel and the points."""
+        """Yield every point once, in an order that depends only on the kernel and the points.
+
+        A batch has what `mvsim.losses.points.Batch` has, ``first``, ``second`` and ``weight``, (n,) each, in whatever form suits the kernel.
+        """
 
     @abstractmethod
     def targets(self, batch: Any) -> np.ndarray:

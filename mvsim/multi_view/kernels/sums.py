@@ -100,7 +100,6 @@ class GenericSum:
         return loss
 
     def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
-        """Return the sum and its gradient, (k, m, F)."""
         evaluation, loss = self._kernel.evaluate(c, self._points), 0.0
         for batch, outputs in self._evaluated(evaluation):
             targets = evaluation.targets(batch)
@@ -109,7 +108,6 @@ class GenericSum:
         return loss, evaluation.gradient()
 
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
-        """Return the derivative of the gradient along v, (k, m, F)."""
         evaluation = self._kernel.evaluate(c, self._points, v)
         for batch, outputs in self._evaluated(evaluation):
             targets = evaluation.targets(batch)

@@ -11,7 +11,8 @@ from pydantic import Field
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer
-from mvsim.losses import AllPairs, CrossEntropy, ListedPairs, Points, PointwiseLoss, Unmixed
+from mvsim.base.options import check_choice
+from mvsim.losses import AllPairs, ListedPairs, Points, Unmixed
 from mvsim.losses.mixing_laws import DEFAULT_NODES, LAWS, law_from
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.objectives.base import Objective
@@ -50,15 +51,12 @@ class Mixup(Objective):
         ] = None,
         redraw: Annotated[Literal["once", "each step"], Field(description="when pairs are sampled")] = "once",
         seed: Annotated[int, Field(description="fixes the sampled pairs")] = 0,
-        loss: str | PointwiseLoss | type[PointwiseLoss] = CrossEntropy.name,
-        weight_decay: float = 0.0,
-        label_smoothing: float = 0.0,
+        **common: Any,
     ) -> None:
-        super().__init__(parameters, data, backend, threads, loss=loss, weight_decay=weight_decay, label_smoothing=label_smoothing)
+        super().__init__(parameters, data, backend, threads, **common)
         if pairs is not None:
             check_integer("pairs", pairs, 1, "or None for all pairs", most=MOST_PAIRS)
-        if not isinstance(redraw, str) or redraw not in ("once", "each step"):
-            raise UsageError(f"redraw={echo(redraw)}: must be 'once' or 'each step'")
+        check_choice("redraw", redraw, ("once", "each step"))
         if pairs is None and redraw != "once":
             raise UsageError(f"redraw={echo(redraw)}: needs pairs, the number of pairs that are drawn; without it all pairs are summed")
         self.law = law_from(mixing, nodes)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mvsim.judging.controls import judged_control
 from mvsim.judging.from_seeds import FromSeeds
@@ -16,13 +17,34 @@ from mvsim.papers.midpoint_mixup.calculations.calculations import CALCULATIONS
 from mvsim.papers.midpoint_mixup.calculations.gaussian_maxima import GAUSSIAN_MAXIMA, drawn_maxima
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.controls import CONTROL_PARAMETERS, CONTROLS, KeptRuns
-from mvsim.papers.midpoint_mixup.figures import FIGURES
 from mvsim.papers.midpoint_mixup.over_runs import FOLLOWING_LIMIT, OnRuns, RunSetting, judge_runs, parameters_on_path
 from mvsim.papers.midpoint_mixup.over_sweeps import cells_to_judge, judge_sweep
 from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import COARSEST
 from mvsim.papers.midpoint_mixup.section_3.statements import SECTION_3, regime_of
 from mvsim.papers.midpoint_mixup.steps import Step
 from mvsim.papers.midpoint_mixup.theorems.definition import DRAWS
+from mvsim.pictures import run_figure
+from mvsim.runs.run import Run
+from mvsim.runs.simulation.entry import simulate
+
+
+def _both(p: Parameters, t_end: float | None, panels: Sequence[str], title: str) -> Any:
+    runs: list[Run] = [simulate(p, method, 0, t_end=t_end) for method in ("erm", "midpoint")]
+    return run_figure(runs, panels, title=title)
+
+
+def linear_gaps() -> Any:
+    """Section 3: in a linear model Midpoint Mixup closes the gaps between the views of a class long before ERM."""
+    return _both(Parameters(k=5, model="linear", N=100), 1e5, ["correlations", "gaps"], "Linear models: gaps between the two views of each class")
+
+
+def learned_views() -> Any:
+    """Theorems 4.6 and 4.7: ERM learns one view of each class, Midpoint Mixup both."""
+    return _both(Parameters(k=4, d=2000), None, ["correlations", "learned-classes"], "A network with k = 4: one view of each class, or both")
+
+
+FIGURES = {"3": linear_gaps, "4": learned_views}
+"""By the section that they belong to."""
 
 
 def _on_runs(kind: str, number: str, says: str, theorem: str, step: bool = True, about: str = "", controls: tuple[Control, ...] = ()) -> Statement:

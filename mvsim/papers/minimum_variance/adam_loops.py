@@ -15,22 +15,10 @@ FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-8
 
 @njit(nogil=True)
 def adam(x, y, w, penalty, smoothing, alpha, rate, batch, records, seed):  # type: ignore[no-untyped-def]
-    """Train one run and return the weights at some steps, (len(records), d).
+    """Train one run on points x (N, d) with targets y (N,) from 0 to 1, and return the weights at some steps, (len(records), d).
 
-    Parameters
-    ----------
-    x, y : numpy.ndarray
-        (N, d) and (N,): the data; targets are 0 and 1.
-    w, penalty : numpy.ndarray
-        (d,): the first weights, and the decay of each.
-    smoothing, alpha, rate : float
-        The mass of a flipped label, alpha of lambda ~ Beta(alpha, alpha) (0: no Mixup), and the learning rate.
-    batch : int
-        Points of a step. Under Mixup one lambda and one random matching serve all points of a step, as in the code of its authors.
-    records : numpy.ndarray
-        Steps after which the weights are kept, ascending.
-    seed : int
-        For the order of the points and for lambda.
+    w (d,) are the first weights, ``penalty`` (d,) the decay of each, ``smoothing`` the mass of a flipped label, lambda ~ Beta(alpha, alpha), 0 for no
+    Mixup. One lambda and one random matching serve all ``batch`` points of a step, as in the code of the authors of Mixup.
     """
     np.random.seed(seed)
     n, d = x.shape

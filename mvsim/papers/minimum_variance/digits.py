@@ -28,24 +28,14 @@ FEWEST = 10
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test data of one random split; the identifying pixel comes first.
+    """Training and test data of one random split; the identifying pixel comes first."""
 
-    Attributes
-    ----------
-    x, y : numpy.ndarray
-        (n, pixels) and (n,) of +-1, for training: the identifying pixel is y gamma, with noise if that was asked for.
-    x_test, y_test : numpy.ndarray
-        The same for testing, with the natural pixel.
-    gamma, noise : float
-        Of the identifying pixel.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    x_test: np.ndarray
+    x: np.ndarray  # (n, pixels), for training: the identifying pixel is y gamma, with noise if that was asked for
+    y: np.ndarray  # (n,) of +-1
+    x_test: np.ndarray  # For testing, with the natural pixel
     y_test: np.ndarray
     gamma: float
-    noise: float
+    noise: float  # Half the width of uniform noise on the identifying pixel
 
     @property
     def distribution(self) -> Distribution:
@@ -61,21 +51,9 @@ class Split:
 
 
 def split(gamma: float, seed: int, noise: float = 0.0) -> Split:
-    """Return a random split of the digits `CLASSES`.
+    """Return a random split of the digits `CLASSES`; `UsageError` if scikit-learn is not installed.
 
-    Parameters
-    ----------
-    gamma : float
-        The identifying pixel is y gamma in training; other pixels have mean 0 and deviation 1.
-    seed : int
-        Of the split.
-    noise : float
-        Half the width of uniform noise on the identifying pixel.
-
-    Raises
-    ------
-    UsageError
-        If scikit-learn is not installed.
+    The identifying pixel is y ``gamma`` in training, with uniform noise of half width ``noise``; other pixels have mean 0 and deviation 1.
     """
     datasets = load_extra("sklearn.datasets", "scikit-learn", "digits", "the figures on images")
     images, labels = datasets.load_digits(return_X_y=True)

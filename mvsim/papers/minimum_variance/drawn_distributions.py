@@ -21,19 +21,10 @@ class Drawn(Setting):
 
 
 def drawn(setting: Drawn, seed: int, noise: float = 0.0) -> Distribution:
-    """Return the distribution of a seed, with E X = 0 and balanced classes.
+    """Return the distribution of a seed, with E X = 0, balanced classes, and noise of half width ``noise`` |z_j| on each coordinate of X_L.
 
     Seeds take turns: coordinates of X_H are uniform and mirrored as in Definition 4.1; uniform, and wider in one class; or X_H has atoms. Uniform
     coordinates share one law, so that only their sum counts and quadrature is exact in any number of them; atoms have different coordinates.
-
-    Parameters
-    ----------
-    setting : Drawn
-        How it is drawn.
-    seed : int
-        Which one.
-    noise : float
-        Half the width of noise on each coordinate of X_L, relative to that of z.
     """
     rng, n = np.random.default_rng([seed, setting.n]), setting.n
     high: dict[int, Law]

@@ -53,12 +53,7 @@ RATIO: Quantity = (
 def figure_1(protocol: Protocol | None = None, noise: float = 0.0) -> Figure:
     """Draw Figure 1, |w_H| against the strength of each method; below it |w_H| during training, which the paper does not show.
 
-    Parameters
-    ----------
-    protocol : Protocol, optional
-        What is trained and how.
-    noise : float
-        Half the width of uniform noise on every coordinate of X_L.
+    ``noise`` is half the width of uniform noise on every coordinate of X_L.
     """
     protocol = protocol or Protocol()
     distribution = definition_4_1(GAMMA, LOW, HIGH, noise=noise)
@@ -189,7 +184,7 @@ def _during_training(axes: Axes, distribution: Distribution, method: str, protoc
 
 def _page(rows: int) -> tuple[Figure, np.ndarray]:
     """Return a figure as wide as a page, with three columns of axes."""
-    from mvsim.pictures.picture import Picture
+    from mvsim.pictures.output import Picture
 
     figure = Picture(figsize=(6.8, 0.6 + 1.9 * rows))
     return figure, figure.subplots(rows, 3, squeeze=False)

@@ -17,22 +17,12 @@ FITS = 50_000_000
 
 @dataclass(frozen=True)
 class CrossEntropy:
-    """The loss as a function of w.
+    """The loss as a function of w."""
 
-    Attributes
-    ----------
-    points : numpy.ndarray
-        (n, D).
-    targets, weights : numpy.ndarray
-        (n,): the mass of class +1 in the label, and weights that add up to 1.
-    penalty : numpy.ndarray
-        (D,): the loss has the term sum_j penalty_j w_j^2 / 2.
-    """
-
-    points: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
-    penalty: np.ndarray
+    points: np.ndarray  # (n, D)
+    targets: np.ndarray  # (n,) the mass of class +1 in the label
+    weights: np.ndarray  # (n,), adding up to 1
+    penalty: np.ndarray  # (D,): the loss has the term sum_j penalty_j w_j^2 / 2
 
     def value(self, w: np.ndarray) -> float:
         """Return the loss, weight decay included."""
@@ -51,18 +41,12 @@ class MixupCrossEntropy(CrossEntropy):
 
     (i, j) at lambda and (j, i) at 1 - lambda are the same point: only the symmetrised law of lambda matters. Scores are mixed instead of points, so
     a pair costs the same in any dimension.
-
-    Attributes
-    ----------
-    lambdas, shares : numpy.ndarray
-        (K,): the values of lambda and their probabilities.
     """
 
-    lambdas: np.ndarray
-    shares: np.ndarray
+    lambdas: np.ndarray  # (K,)
+    shares: np.ndarray  # (K,) their probabilities
 
     def value(self, w: np.ndarray) -> float:
-        """Return the loss, weight decay included."""
         scores = self.points @ w
         mixed = np.abs(self._mixed(scores))
         softplus = np.tensordot(self.shares, np.log1p(np.exp(-mixed)) + mixed / 2.0, axes=1)  # of s, less s / 2
@@ -73,7 +57,6 @@ class MixupCrossEntropy(CrossEntropy):
         return float(self.weights @ softplus @ self.weights + linear + w @ (self.penalty * w) / 2.0)
 
     def derivatives(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient (D,) and the Hessian (D, D)."""
         signed = np.tanh(self._mixed(self.points @ w / 2.0))  # sg(s) = (1 + signed) / 2, sg(s) sg(-s) = (1 - signed^2) / 4
         first, second = self.lambdas, 1.0 - self.lambdas
         moments = self.shares * np.stack([first, second])

@@ -68,16 +68,9 @@ def without_condition(setting: Network, seed: int) -> dict[str, OutputVariance]:
 
 
 def network_variance(parameters: Parameters, data: Dataset, c: np.ndarray, smoothing: float = 0.0, mixing: Any = None) -> OutputVariance:
-    """Return the excess loss of a network on a data set, and what its output variance says of it.
+    """Return the excess loss of a network with correlations c (k, m, k, 2) on a data set, and what its output variance says of it.
 
-    Parameters
-    ----------
-    parameters, data, c
-        The network has the correlations c, (k, m, k, 2).
-    smoothing : float
-        Mass of the uniform law in the label.
-    mixing
-        The law of lambda, as `mvsim.losses.mixing_laws.law_from` reads it; None for no mixing.
+    ``smoothing`` is the mass of the uniform law in the label, ``mixing`` the law of lambda as `mvsim.losses.mixing_laws.law_from` reads it.
     """
     patches, k = data.to_patches(), parameters.k
     labels = (1.0 - smoothing) * np.eye(k) + smoothing / k

@@ -19,26 +19,15 @@ METHODS = ("decay", "smoothing", "mixup")
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is trained and how. Version 1 of the paper has lost its numbers: these are stand-ins, and all of them are options.
+    """What is trained and how. Version 1 of the paper has lost its numbers: these are stand-ins, and all of them are options."""
 
-    Attributes
-    ----------
-    values, runs : int
-        Strengths of each method, and runs at each.
-    decay, smoothing, alpha : float
-        The largest strengths; values are evenly spaced from 0. Smoothing is the mass of the uniform law in the label, twice that of the flipped
-        label; alpha is that of lambda ~ Beta(alpha, alpha), and 0 is no Mixup.
-    epochs, batch : int
-        Length of training, and points of a step of Adam.
-    """
-
-    values: int = 20
-    runs: int = 5
+    values: int = 20  # Strengths of each method, evenly spaced from 0 to the largest, which follow
+    runs: int = 5  # Runs at each
     decay: float = 0.1
-    smoothing: float = 0.75
-    alpha: float = 8.0
+    smoothing: float = 0.75  # Mass of the uniform law in the label, twice that of the flipped label
+    alpha: float = 8.0  # Of lambda ~ Beta(alpha, alpha); 0 is no Mixup
     epochs: int = 100
-    batch: int = 500
+    batch: int = 500  # Points of a step of Adam
 
     def strengths(self, method: str) -> np.ndarray:
         """Return the strengths of a method, ascending."""
@@ -47,14 +36,8 @@ class Protocol:
     def train(self, x: np.ndarray, y: np.ndarray, rate: float, bias: bool = False) -> dict[str, np.ndarray]:
         """Return the weights of all runs by method, (values, runs, coordinates, with the bias last).
 
-        Parameters
-        ----------
-        x, y : numpy.ndarray
-            (runs, N, coordinates) and (runs, N): the data of each run, with classes +-1.
-        rate : float
-            Learning rate of Adam.
-        bias : bool
-            Whether the model has a constant term, without weight decay.
+        x (runs, N, coordinates) and y (runs, N) are the data of each run, with classes +-1; ``rate`` is the learning rate of Adam. With ``bias`` the
+        model has a constant term, without weight decay.
         """
         of_run = np.tile(np.arange(self.runs), self.values)
         return {

@@ -1,10 +1,9 @@
 """Runs on disk: one self-contained NetCDF4 file per run, replaced whole at every save. Knows nothing of how a run is made."""
 
 from mvsim.runs.archive.attributes import plain_attributes
-from mvsim.runs.archive.lock import lock_run
 from mvsim.runs.archive.provenance import collect_provenance, revision_text
 from mvsim.runs.archive.run_file import read_provenance, read_run, without_resuming, write_run
-from mvsim.runs.archive.writable import NO_RUN, ensure_writable, is_run
+from mvsim.runs.archive.writable import NO_RUN, ensure_writable, is_run, lock_run
 from mvsim.runs.recording.coordinates import with_coordinates
 
 __all__ = [

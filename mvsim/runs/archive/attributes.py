@@ -1,12 +1,18 @@
-"""What a run is, as plain attributes of its data set: parameters, method, seed and integrator by their names.
+"""What a run is, as attributes of its data set: parameters, method, seed and integrator by their names, and its provenance as JSON text.
 
-They are for readers who know xarray and not mvsim. The provenance, one JSON text, has all of it and more, and is what mvsim reads itself.
+The first are for readers who know xarray and not mvsim. The provenance has all of it and more, and is what mvsim reads itself; it is one text, since
+NetCDF attributes hold neither None, bool, dict nor large integers.
 """
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+import numpy as np
+
+from mvsim.base.echo import echo
+from mvsim.base.errors import UsageError
 
 Plain = int | float | str
 
@@ -29,3 +35,25 @@ def _plain(value: Any) -> Plain:
 
 def _fits(value: int) -> bool:
     return -(2**63) <= value < 2**63
+
+
+def provenance_text(provenance: dict[str, Any], **layout: Any) -> str:
+    """Return ``provenance`` as JSON text in plain ASCII; integers keep all their digits."""
+    try:
+        return json.dumps(provenance, default=_of_numpy, allow_nan=False, **layout)
+    except ValueError as error:
+        raise UsageError(f"the description of the run cannot be saved: {error}; give finite numbers") from None
+
+
+def provenance_from_text(text: str) -> dict[str, Any]:
+    """Return the provenance that ``text`` holds."""
+    provenance = json.loads(text)
+    if not isinstance(provenance, dict):
+        raise ValueError("not a JSON object")
+    return provenance
+
+
+def _of_numpy(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"provenance cannot hold a {type(value).__name__}: {echo(value)}")

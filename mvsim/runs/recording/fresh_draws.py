@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mvsim.base.echo import echo
-from mvsim.base.errors import UsageError
-from mvsim.base.inputs import correlations_array
+from mvsim.base.inputs import check_integer, correlations_array
 from mvsim.multi_view.data import sample_points
 from mvsim.multi_view.diagnostics import margins
 from mvsim.multi_view.kernels import make_kernel, memory_of, usable_backend
@@ -20,9 +18,7 @@ from mvsim.numerics.random_streams import check_seed, stream
 
 def check_n_test(n_test: int) -> int:
     """Return a number of fresh draws for each class, or raise `UsageError`."""
-    if isinstance(n_test, bool) or not isinstance(n_test, (int, np.integer)) or not 1 <= n_test <= 10**6:
-        raise UsageError(f"n_test={echo(n_test)}: must be an integer from 1 to 10^6, the number of fresh draws for each class")
-    return int(n_test)
+    return check_integer("n_test", n_test, 1, "fresh draws for each class", most=10**6)
 
 
 class FeatureTest:

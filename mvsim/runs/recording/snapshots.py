@@ -23,7 +23,7 @@ class Snapshots:
         """Keep a state that is recorded if it is worth it; ``view_gap`` (k,) is Delta_y there, ``entry_step`` (k, m, V) as in `EscapeLog`."""
         opened = self._opened | is_open(view_gap)
         views_escaped = previous_step is not None and _escapes_doubled(entry_step, previous_step, state.step)
-        if _is_snapshot(state.step) or views_escaped or _doubled(self._opened, opened):
+        if state.step == 0 or str(state.step).rstrip("0") in ("1", "2", "5") or views_escaped or _doubled(self._opened, opened):
             self.states.append(state)
         self._opened = opened
 
@@ -31,11 +31,6 @@ class Snapshots:
         """Forget what lies after a step, and with ``keep`` false also what lies there; ``view_gaps`` are those of the records that remain."""
         self.states = [state for state in self.states if state.step < step or (keep and state.step == step)]
         self._opened = np.asarray(is_open(np.reshape(view_gaps, (-1, len(self._opened)))).any(axis=0))
-
-
-def _is_snapshot(step: int) -> bool:
-    """Whether a step is 0, or 1, 2 or 5 times a power of ten."""
-    return step == 0 or str(step).rstrip("0") in ("1", "2", "5")
 
 
 def _escapes_doubled(entry_step: np.ndarray, before: int, now: int) -> bool:

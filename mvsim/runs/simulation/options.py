@@ -11,12 +11,11 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SkipValidation, ValidationError, model_validator
 
 from mvsim.base.echo import echo, shortened
 from mvsim.base.errors import UsageError
-from mvsim.base.inputs import check_between, check_not_negative, check_positive, check_threads, plain
+from mvsim.base.inputs import check_between, check_kind, check_not_negative, check_positive, check_threads, plain
 from mvsim.base.options import OneOf
 from mvsim.flow import INTEGRATORS, LAST_TIME
 from mvsim.losses import LOSSES, CrossEntropy, loss_name
@@ -28,26 +27,16 @@ from mvsim.numerics.random_streams import check_seed
 from mvsim.runs.recording.fresh_draws import check_n_test
 
 
-def _check_flag(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise UsageError(f"{name}={echo(value)}: must be True or False")
-    return bool(value)
-
-
-def _check_file(name: str, value: Any) -> str | os.PathLike[str]:
-    if not isinstance(value, (str, os.PathLike)):
-        raise UsageError(f"{name}={echo(value)}: must be the name of a file")
-    return value
-
-
-def _checked(check: Callable[..., Any], **bounds: float) -> PlainValidator:
+def _checked(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
     """Return a validator that calls a check with the name of the field, its value and bounds."""
     return PlainValidator(lambda value, info: check(str(info.field_name), value, **bounds))
 
 
-def _checked_unless_none(check: Callable[..., Any], **bounds: float) -> PlainValidator:
+def _checked_unless_none(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
     return PlainValidator(lambda value, info: None if value is None else check(str(info.field_name), value, **bounds))
 
+
+_FLAG = _checked(check_kind, kind=bool, allowed="True or False")
 
 OF_INTEGRATORS, OF_METHODS = ("rtol", "eta"), ("mixing", "nodes", "pairs", "redraw")
 """Options that only some integrators, and some methods, take."""
@@ -94,11 +83,11 @@ class RunOptions(BaseModel):
         "while time grew by this factor (> 1), or by its square root once all are learned; sooner if nothing is on its way to change them before, "
         "later if a feature is on its way to escape before it grows by that factor again.",
     )
-    out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(_check_file)] = Field(
+    out: Annotated[str | os.PathLike[str] | None, _checked_unless_none(check_kind, kind=str | os.PathLike, allowed="the name of a file")] = Field(
         None, description="Run file; without it nothing is saved."
     )
-    resume: Annotated[bool, _checked(_check_flag)] = Field(False, description="Continue the run in the file, or start it if nothing was saved.")
-    force: Annotated[bool, _checked(_check_flag)] = Field(False, description="Overwrite the file.")
+    resume: Annotated[bool, _FLAG] = Field(False, description="Continue the run in the file, or start it if nothing was saved.")
+    force: Annotated[bool, _FLAG] = Field(False, description="Overwrite the file.")
     n_test: Annotated[int, PlainValidator(check_n_test)] = Field(
         20, description="Fresh draws per class that decide which features are learned (Definition 4.5)."
     )

@@ -12,11 +12,11 @@ from mvsim.flow import INTEGRATORS, Integrator
 from mvsim.multi_view.data import Dataset, sample_dataset
 from mvsim.multi_view.diagnostics import signal_strength
 from mvsim.multi_view.objectives import OBJECTIVES, Objective
-from mvsim.multi_view.parameters import Deviation
+from mvsim.multi_view.parameters import Deviation, Parameters
+from mvsim.multi_view.parameters.regime import given_points
 from mvsim.runs.archive import collect_provenance
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.recording.recorder import Recorder
-from mvsim.runs.simulation.departures import departures_of_problem
 from mvsim.runs.simulation.field import field_of
 from mvsim.runs.simulation.options import RunOptions
 from mvsim.runs.simulation.request import Request
@@ -121,3 +121,15 @@ def _continued(now: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
     continued = [*saved.get("continued", []), {**{name: now[name] for name in origin}, **computed}]
     options = {**now["options"], **{name: saved["options"][name] for name in kernels if name in saved["options"]}}
     return {**now, "options": options, **{name: saved.get(name) for name in origin}, "continued": continued}
+
+
+OF_THE_NETWORK = frozenset({"d", "m", "rho", "alpha"})
+"""Departures that are about the network and its start; all others of parameters are about their distribution of points."""
+
+
+def departures_of_problem(parameters: Parameters, own_points: bool) -> list[Deviation]:
+    """Return the departures of parameters and points."""
+    deviations = parameters.deviations()
+    if not own_points:
+        return deviations
+    return [given_points(parameters.described.assumption), *(one for one in deviations if one.name in OF_THE_NETWORK)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mvsim.base.echo import echo
 from mvsim.base.errors import UsageError
+from mvsim.base.inputs import check_kind
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters, check_parameters
 from mvsim.runs.simulation.options import RunOptions
@@ -30,10 +31,7 @@ class Request:
 
 def _check_data(parameters: Parameters, data: Dataset | None) -> None:
     """Raise `UsageError` if data are given that are not what the parameters say."""
-    if data is None:
-        return
-    if not isinstance(data, Dataset):
-        raise UsageError("data: must be a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
-    for name in ("k", "V", "N", "P"):
+    check_kind("data", data, Dataset | None, "a data set, from mvsim.sample_dataset or mvsim.Dataset.from_patches")
+    for name in ("k", "V", "N", "P") if data is not None else ():
         if getattr(data, name) != getattr(parameters, name):
             raise UsageError(f"{name}={getattr(parameters, name)}: the data have {name} = {getattr(data, name)}; they must agree")

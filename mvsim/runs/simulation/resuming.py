@@ -18,7 +18,8 @@ def refuse_other_run(now: dict[str, Any], saved: dict[str, Any], out: Any) -> No
     """Raise `UsageError` with the first differences if ``saved`` is the provenance of another run than ``now``."""
     differences = _differences(now["parameters"], saved["parameters"])
     differences += _differences(*({name: of[name] for name in ("method", "seed")} for of in (now, saved)))
-    differences += _differences(*_stepping(now["integrator"], saved["integrator"]), option_names())
+    flags = {"name": "integrator", **{integrator.option: integrator.letter for integrator in INTEGRATORS.values()}}
+    differences += _differences(*_stepping(now["integrator"], saved["integrator"]), flags)
     differences += _differences(*({name: value for name, value in of["options"].items() if name not in (*FREE, "algorithm")} for of in (now, saved)))
     if differences:
         advice = "give the saved values, another file, or --force to overwrite"
@@ -57,11 +58,6 @@ def restore_run(recorder: Recorder, dataset: Any, integrator: Integrator, out: A
         raise UsageError(f"{path_text(out)}: cannot go on: the file lacks {MEMORY}{error.args[0]}, which the integrator needs; {advice}") from None
     except ValueError as error:
         raise UsageError(f"{path_text(out)}: cannot go on: its memory does not fit together ({error}); {advice}") from None
-
-
-def option_names() -> dict[str, str]:
-    """Return what options of the stepping are called where they are given."""
-    return {"name": "integrator", **{integrator.option: integrator.letter for integrator in INTEGRATORS.values()}}
 
 
 def _stepping(now: dict[str, Any], saved: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -48,19 +48,13 @@ def summary(recorder: Recorder, seed: int, clock: str, time: float, ending: str,
 def learned(recorder: Recorder) -> str:
     """Say how many classes have learned which of their features, those first that have learned most; what became of no class is left out."""
     p, fractions = recorder.objective.parameters, recorder.last("feature_learned")
-    counts, remarks = count_classes(fractions), _remarks(recorder)
+    counts, remarks = count_classes(fractions), [_without_escape(recorder), _on_some_draws(recorder)] if recorder.objective.has_escapes else []
     first, *others = [outcome for outcome in outcomes_of(p.V) if counts[outcome.name]]
     phrases = [
         f"{first.headline} learned in {counts[first.name]} of {p.k} classes{_in_brackets(first, fractions, remarks)}",
         *(f"{of.phrase} in {counts[of.name]}{_in_brackets(of, fractions, remarks)}" for of in others),
     ]
     return ", ".join(phrases)
-
-
-def _remarks(recorder: Recorder) -> list[tuple[np.ndarray, str]]:
-    if not recorder.objective.has_escapes:
-        return []
-    return [_without_escape(recorder), _on_some_draws(recorder)]
 
 
 def _in_brackets(outcome: Outcome, fractions: np.ndarray, remarks: Sequence[tuple[np.ndarray, str]]) -> str:
@@ -145,10 +139,7 @@ def _certified(recorder: Recorder, settled_factor: float) -> str:
 
 
 def _standstill(recorder: Recorder, state: State, integrator: Integrator, settled_factor: float) -> list[str]:
-    """Say of a flow that was followed as long as times go, or has no gradient left, without settling: whether it moves, and what moves most.
-
-    Nothing moves where the fall of ln J while time doubles, t |grad J|^2 / J, is below `NOTHING_MOVES`; elsewhere the flow creeps.
-    """
+    """Say whether a flow moves, and what moves most, that was followed as long as times go, or has no gradient left, without settling."""
     times, loss, norm = (np.asarray(recorder.records[name]) for name in ("time", "loss", "gradient_norm"))
     over = times[-1] >= LAST_TIME * (1.0 - 1e-12) or norm[-1] == 0.0
     if not integrator.follows_flow or recorder.settling.reached(settled_factor) or not over:

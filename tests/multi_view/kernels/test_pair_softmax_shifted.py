@@ -13,8 +13,7 @@ from mvsim.losses.cross_entropy import CrossEntropy
 from mvsim.losses.points import AllPairs
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
-from mvsim.multi_view.kernels.shared_noise.pair_probability import probability_and_derivative
-from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax, probability_and_derivative
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Values
 

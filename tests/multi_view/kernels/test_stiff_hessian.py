@@ -12,10 +12,9 @@ from mvsim.losses.points import AllPairs
 from mvsim.multi_view.activations import SmoothedRelu
 from mvsim.multi_view.activations.smoothed_relu import smoothed_relu_second_derivative
 from mvsim.multi_view.kernels.shared_noise.escaped import Escaped
-from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import blocks_of_other_classes
+from mvsim.multi_view.kernels.shared_noise.hessian_of_pairs import blocks_of_other_classes, both_orders, pair_rates
 from mvsim.multi_view.kernels.shared_noise.layout import Layout, plan_pairs
-from mvsim.multi_view.kernels.shared_noise.pair_probability import probability_and_derivative
-from mvsim.multi_view.kernels.shared_noise.pair_rates import both_orders, pair_rates
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import probability_and_derivative
 from mvsim.multi_view.kernels.shared_noise.shared_noise_kernel import SharedNoiseKernel
 
 P = mvsim.Parameters(k=3, m=4, N=24, P=9, d=10**4)  # with 8 signal patches out of 9, most patches of a pair coincide

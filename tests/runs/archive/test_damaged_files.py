@@ -12,9 +12,8 @@ from example_run import example_run
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
 from mvsim.runs.archive import read_provenance, read_run, run_file, write_run
-from mvsim.runs.archive.run_file import ATTRIBUTE
+from mvsim.runs.archive.run_file import ATTRIBUTE, seal
 from mvsim.runs.archive.schema import FORMAT
-from mvsim.runs.archive.seal import seal
 
 NOT_INTACT = "do not match a checksum"
 SEAL = 79

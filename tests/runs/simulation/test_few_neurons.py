@@ -14,8 +14,7 @@ import mvsim
 from mvsim.flow import Groups
 from mvsim.multi_view import thresholds
 from mvsim.multi_view.objectives.scales import Scales
-from mvsim.runs.simulation.few_neurons import SOON, name_of
-from mvsim.runs.simulation.field import field_of
+from mvsim.runs.simulation.field import SOON, field_of, name_of
 
 P = mvsim.Parameters(k=3, m=8, N=20, P=16, delta3=0.02, delta4=0.06)
 F = 2 * P.k

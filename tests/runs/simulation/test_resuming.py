@@ -176,7 +176,7 @@ def test_a_run_on_given_data_knows_them_again(tmp_path):
             mvsim.simulate(p, "erm", 3, integrator="gd", eta=RATE, t_end=RATE * 30, out=out, n_test=4, data=data, resume=True)
     with pytest.raises(mvsim.UsageError, match=f"N={p.N + 1}: the data have N = {p.N}"):
         mvsim.simulate(p.replace(N=p.N + 1), "erm", data=own)
-    with pytest.raises(mvsim.UsageError, match="data: must be"):
+    with pytest.raises(mvsim.UsageError, match=r"data=.*must be a data set"):
         mvsim.simulate(p, "erm", data=own.to_patches())
 
 

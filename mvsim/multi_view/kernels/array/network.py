@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mvsim.losses import AllPairs, CrossEntropy, Points, PointwiseLoss
+from mvsim.losses.points import Batch, soft_labels
 from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.data import SharedNoiseDataset
 from mvsim.multi_view.kernels.array.device import Device
 from mvsim.multi_view.kernels.array.exponential_sums import PairSoftmax
-from mvsim.multi_view.kernels.array.listed import Listed, Piece
 from mvsim.multi_view.kernels.array.pairs import Adjoint, Pairs, Tile
+from mvsim.multi_view.kernels.array.term_sums import TermSums
 from mvsim.multi_view.kernels.evaluation import Evaluation
-from mvsim.multi_view.kernels.shared_noise.layout import Layout
+from mvsim.multi_view.kernels.shared_noise.layout import Layout, listed_terms
 from mvsim.multi_view.kernels.sums import GenericSum, WholeSum
+
+
+class Piece(NamedTuple):
+    """Some of the points: original indices, weights and soft labels (on the device), and the sums that their outputs are."""
+
+    first: np.ndarray
+    second: np.ndarray
+    weight: Any
+    targets: Any
+    sums: TermSums
+
+
+class Listed:
+    """Single points, or listed pairs."""
+
+    how = "neuron by neuron"
+
+    def __init__(self, device: Device, layout: Layout, activation: Activation, points: Points, m: int) -> None:
+        self._device, self._layout, self._activation = device, layout, activation.elementwise(device.xp)
+        N, S = layout.signal.shape
+        size = max(1, device.tile_bytes // (8 * 4 * S * m))
+        self.pieces = [self._piece(batch) for batch in points.batches(N, size)]
+
+    def _piece(self, batch: Batch) -> Piece:
+        layout, place = self._layout, np.argsort(self._layout.order)
+        first, second = place[batch.first], place[batch.second]
+        terms = listed_terms(layout, first, second, batch.lam)
+        targets = soft_labels(layout.k, layout.labels[first], layout.labels[second], batch.lam)
+        sums = TermSums(self._device, terms, len(first), layout.features + len(layout.patterns), self._activation)
+        return Piece(batch.first, batch.second, self._device.put(batch.weight), self._device.put(targets), sums)
 
 
 class SharedNoiseNetwork:
@@ -161,7 +192,6 @@ class SoftmaxSum:
         return self._softmax.loss_and_derivative(values)[0]
 
     def loss_and_gradient(self, c: Any) -> tuple[float, Any]:
-        """Return the mean loss and its gradient, (k, m, F)."""
         columns = self._network.columns(c)
         values = self._pairs.values(columns)
         if not self._by_exponentials or not self._softmax.fits(values):
@@ -170,5 +200,4 @@ class SoftmaxSum:
         return loss, self._network.by_correlations(self._pairs.pull_back(columns, D))
 
     def hessian_vector_product(self, c: Any, v: Any) -> Any:
-        """Return the derivative of the gradient along v, (k, m, F), from the outputs."""
         return self._generic.hessian_vector_product(c, v)

@@ -176,7 +176,9 @@ class Pairs:
     def targets(self, tile: Tile) -> Any:
         """Return (k, n): the soft labels of a tile."""
         first, second = self.labels_of_slots[:, tile.rows], self.labels_of_slots[:, tile.from_pattern * self.width :]
-        return self._added(tile, self.lam * first, (1.0 - self.lam) * second)
+        xp, h = self.device.xp, self.G - tile.from_pattern
+        of_second = xp.reshape((1.0 - self.lam) * second, (self.k, h, 1, self.width))
+        return xp.reshape(self.lam * first[:, None, :, None] + of_second, (self.k, -1))
 
     def gather(self, values: Values, tile: Tile) -> Any:
         """Return (k, n): the outputs of a tile."""
@@ -188,12 +190,6 @@ class Pairs:
         corrections = xp.take(values.terms, tile.extra_terms, axis=1)
         with_zero = xp.concat([corrections, self.device.zeros(self.k, 1)], axis=1)
         return sums + xp.take(with_zero, tile.correction, axis=1)
-
-    def _added(self, tile: Tile, first: Any, second: Any) -> Any:
-        """Return (k, n): numbers (k, a) of first points and (k, slots from h0) of second points, added for each pair."""
-        xp, h = self.device.xp, self.G - tile.from_pattern
-        of_second = xp.reshape(second, (self.k, h, 1, self.width))
-        return xp.reshape(first[:, None, :, None] + of_second, (self.k, -1))
 
 
 class Adjoint:

@@ -78,7 +78,6 @@ class AllPairsSoftmax:
         return self._loss(outputs, factors, sum(float(np.log(block.Z).sum()) for block in factors.blocks()))
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the sum and its gradient, (k, m, F)."""
         outputs = self._outputs(c)
         if _too_far_apart(outputs):
             return self._generic.loss_and_gradient(c)
@@ -94,7 +93,6 @@ class AllPairsSoftmax:
         return self._loss(outputs, E, logarithms), self._pulled_back(D, c)
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the derivative of the gradient along v, (k, m, F)."""
         outputs = self._outputs(c)
         if _too_far_apart(outputs):
             return self._generic.hessian_vector_product(c, v)
@@ -110,7 +108,6 @@ class AllPairsSoftmax:
         return self._pulled_back((lam * E.first * as_first + mu * E.second * as_second) / self._kernel.N**2, c)
 
     def of_neurons(self, c: np.ndarray, neurons: np.ndarray) -> NeuronSum:
-        """Return the sum as a function of some neurons."""
         return neuron_sum(self, c, neurons)
 
     def _outputs(self, c: np.ndarray) -> np.ndarray:

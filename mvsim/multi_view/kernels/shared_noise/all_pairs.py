@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,16 @@ class PairsOfPoints:
     def evaluate(self, c: np.ndarray, v: np.ndarray | None) -> Evaluation:
         """Evaluate the network at c (k, m, F), and along v if it is given."""
         return _Evaluation(self, c, v)
+
+    def forward(self, c: np.ndarray, columns: np.ndarray, values: Values) -> Callable[[int, int], None]:
+        """Return what fills the columns and the values of some classes at c (k, m, F)."""
+        fill = self.columns.filling(c, columns)
+
+        def forward(y0: int, y1: int) -> None:
+            fill(y0, y1)
+            self.sums.values(y0, y1, columns, values)
+
+        return forward
 
     def empty_values(self) -> Values:
         return Values.empty(self.neurons.k, self.layout, self.plan)
@@ -73,24 +83,10 @@ class _Evaluation(Evaluation):
         self._pairs = pairs
         self._columns_at_c, self._values = pairs.columns.buffer, pairs.values_buffer
         self._D, self._dD = pairs.no_derivatives(), None if v is None else pairs.no_derivatives()
-        fill = pairs.columns.filling(c, self._columns_at_c)
-        if v is None:
-
-            def forward(y0: int, y1: int) -> None:
-                fill(y0, y1)
-                pairs.sums.values(y0, y1, self._columns_at_c, self._values)
-
-        else:
-            self._moves, self._tangents = np.empty(pairs.columns.shape), pairs.empty_values()
-            fill_moves = pairs.columns.filling(v, self._moves)
-
-            def forward(y0: int, y1: int) -> None:
-                fill(y0, y1)
-                fill_moves(y0, y1)
-                pairs.sums.values(y0, y1, self._columns_at_c, self._values)
-                pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents)
-
-        pairs.neurons.run(forward)
+        pairs.neurons.run(pairs.forward(c, self._columns_at_c, self._values))
+        if v is not None:
+            self._moves, self._tangents = pairs.columns.at(v), pairs.empty_values()
+            pairs.neurons.run(lambda y0, y1: pairs.sums.tangents(y0, y1, self._columns_at_c, self._moves, self._tangents))
 
     def batches(self) -> Iterator[Block]:
         return iter(self._pairs.written_out)

@@ -1,7 +1,13 @@
 """The stiff part of the Hessian of all pairs: an arrow matrix.
 
-Let u = (A, O) be the gradient of g_{y_i}(z_ij) by the escaped neurons of y_i (A and O are those of `pair_rates`), and v that of g_{y_j}(z_ij) by the
-escaped neurons of y_j. With the softmax phi at z_ij the Gauss-Newton Hessian of the mean cross-entropy over ordered pairs is
+Let u = (A, O) be the gradient of g_{y_i}(z_ij) by the escaped neurons of y_i, and v that of g_{y_j}(z_ij) by the escaped neurons of y_j. Of the
+correlations of an escaped neuron e of class y_i those with the features of y_i and of y_j enter g_{y_i}(z_ij), z_ij = lam x_i + (1 - lam) x_j:
+
+    own      A(i, j)[e, l] = sum_{p in P_{y_i,l}(x_i)} lam beta_{i,p} R'(lam beta_{i,p} c[e, y_i, l] + (1 - lam) n_j),
+    other    O(i, j)[e, l] = sum_{q in P_{y_j,l}(x_j)} (1 - lam) beta_{j,q} R'((1 - lam) beta_{j,q} c[e, y_j, l] + lam n_i),
+
+n_i being what e reads in a noise patch of x_i, and with the other's signal in its place where two signal patches coincide. With the softmax phi at
+z_ij the Gauss-Newton Hessian of the mean cross-entropy over ordered pairs is
 
     (1/N^2) sum_{i,j} phi_{y_i} (1 - phi_{y_i}) u u^T + phi_{y_j} (1 - phi_{y_j}) v v^T - phi_{y_i} phi_{y_j} (u v^T + v u^T),
 
@@ -42,13 +48,31 @@ from mvsim.multi_view.activations import Activation
 from mvsim.multi_view.kernels.jit.threads import run_ranges
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.escaped import Escaped
-from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairPlan
-from mvsim.multi_view.kernels.shared_noise.loops.hessian import PairWeights, bends_at_meetings, outer_products, sums_on_noise
-from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability
-from mvsim.multi_view.kernels.shared_noise.pair_rates import both_orders, pair_rates
+from mvsim.multi_view.kernels.shared_noise.layout import Layout, Meetings, PairPlan
+from mvsim.multi_view.kernels.shared_noise.loops.hessian import PairWeights, bends_at_meetings, fill_pair_rates, outer_products, sums_on_noise
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairProbability
 from mvsim.multi_view.kernels.shared_noise.softmax_sum import SoftmaxSum
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives
 from mvsim.numerics.arrow_matrix import Curvature
+
+
+def pair_rates(escaped: Escaped, lam: float, meetings: Meetings, threads: int) -> np.ndarray:
+    """Return (N, N, 2 V E): A and O of every ordered pair of points, those of one class together."""
+    N = len(escaped.layout.labels)
+    rates = np.empty((N, N, 2, escaped.places, escaped.views))  # own and other
+    readers = escaped.readers()
+    run_ranges(N, threads, lambda row0, row1: fill_pair_rates(row0, row1, lam, readers, meetings, rates))
+    return rates.reshape(N, N, -1)
+
+
+def both_orders(plan: PairPlan) -> Meetings:
+    """Return the coincidences of every ordered pair."""
+    meetings = plan.meetings
+    if not plan.symmetric:
+        return meetings
+    apart = meetings.i != meetings.j
+    names = ("pair", "i", "p", "j", "q"), ("pair", "j", "q", "i", "p")
+    return Meetings(*(np.concatenate([getattr(meetings, name), getattr(meetings, swapped)[apart]]) for name, swapped in zip(*names, strict=True)))
 
 
 def stiff_hessian_of_pairs(activation: Activation, pairs: PairsOfPoints, softmax: SoftmaxSum, c: np.ndarray, escaped: np.ndarray) -> Curvature:

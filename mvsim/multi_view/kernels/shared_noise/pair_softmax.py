@@ -1,11 +1,18 @@
-"""The mean cross-entropy of all pairs and its derivative by the tables, where exponentials of outputs fit into a double."""
+"""The softmax on all pairs, the mean cross-entropy and its derivative by the tables: by exponentials of outputs where these fit into a double."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import softmax
+
+from mvsim.losses import CrossEntropy
+from mvsim.multi_view.kernels.jit.threads import run_ranges
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
+from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.layout import PairBlocks
+from mvsim.multi_view.kernels.shared_noise.loops.hessian import pair_probabilities
 from mvsim.multi_view.kernels.shared_noise.loops.softmax import linear_part, log_partition_of_pairs
 from mvsim.multi_view.kernels.shared_noise.loops.softmax_tangent import softmax_curvature_of_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
@@ -51,3 +58,34 @@ class PairSoftmax:
         arguments = self._pairs, self._exponentials, tangents, self._targets
         self._neurons.run_blocks(len(self._pairs.blocks), lambda b0, b1: softmax_curvature_of_pairs(b0, b1, *arguments))
         return self._derivatives, Derivatives(*tangents)
+
+
+@dataclass(frozen=True, eq=False)
+class PairProbability:
+    """The softmax at z_ij for the class of the first point and for that of the second, (N, N) each."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+    @staticmethod
+    def of_exponentials(pairs: PairBlocks, exponentials: Exponentials, threads: int) -> PairProbability:
+        """Compute it from exponentials."""
+        N = len(pairs.labels)
+        first, second = np.empty((N, N)), np.empty((N, N))
+        run_ranges(len(pairs.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, pairs, exponentials, first, second))
+        return PairProbability(first, second)
+
+
+def probability_and_derivative(pairs: PairsOfPoints, values: Values) -> tuple[PairProbability, Derivatives]:
+    """Return both from values of any size, block by block."""
+    labels, D, loss = pairs.layout.labels, pairs.no_derivatives(), CrossEntropy()
+    first, second = np.empty((len(labels), len(labels))), np.empty((len(labels), len(labels)))
+    for block in pairs.written_out:
+        outputs, visited = block.gather(values), block.weight > 0.0
+        block.scatter(D, block.weight * loss.residual(outputs, block.targets))
+        phi, (i, j) = softmax(outputs[:, visited], axis=0), (index[visited] for index in block.places)
+        columns = np.arange(len(i))
+        first[i, j], second[i, j] = phi[labels[i], columns], phi[labels[j], columns]
+        if pairs.plan.symmetric:
+            first[j, i], second[j, i] = second[i, j], first[i, j]
+    return PairProbability(first, second), D

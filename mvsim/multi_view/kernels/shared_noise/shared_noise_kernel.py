@@ -48,9 +48,6 @@ POINT_SETS: dict[type[Points], Callable[..., SeparatePoints | PairsOfPoints]] = 
 }
 """How each kind of points is evaluated."""
 
-FUSED = {(AllPairs, CrossEntropy)}
-"""Sums that are faster than the generic one, by what they fuse."""
-
 
 class SharedNoiseKernel(Kernel):
     """Signal-on-noise tables, all pairs from them."""
@@ -106,7 +103,7 @@ class SharedNoiseKernel(Kernel):
         return self._last[1]
 
     def fused_sum(self, points: Points, pointwise: PointwiseLoss) -> LossSum | None:
-        return self._softmax_sum(cast(AllPairs, points)) if (type(points), type(pointwise)) in FUSED else None
+        return self._softmax_sum(points) if isinstance(points, AllPairs) and type(pointwise) is CrossEntropy else None
 
     def _softmax_sum(self, points: AllPairs) -> SoftmaxSum:
         if points not in self._softmax_sums:
@@ -120,22 +117,10 @@ class SharedNoiseKernel(Kernel):
 
     def stiff_hessian(self, c: np.ndarray, points: Points, pointwise: PointwiseLoss, escaped: np.ndarray) -> Curvature | None:
         """Return the stiff part of the Hessian of the cross-entropy; None for other losses, for listed pairs and if no neuron ever escapes."""
-        stiff = STIFF_HESSIANS.get(type(points))
-        if stiff is None or type(pointwise) is not CrossEntropy or not self.activation.escapes:
+        if isinstance(points, ListedPairs) or type(pointwise) is not CrossEntropy or not self.activation.escapes:
             return None
-        return stiff(self, c, points, escaped)
-
-    def _stiff_hessian_of_points(self, c: np.ndarray, points: Unmixed, escaped: np.ndarray) -> Curvature:
+        if isinstance(points, AllPairs):
+            return stiff_hessian_of_pairs(self.activation, self.pairs_of(points), self._softmax_sum(points), c, escaped)
         evaluation = self.evaluate(c, points)
         outputs = np.concatenate([evaluation.outputs(batch) for batch in evaluation.batches()], axis=1)  # in the order of the layout
         return stiff_hessian_of_points(self.activation, self.layout, outputs, c, escaped)
-
-    def _stiff_hessian_of_pairs(self, c: np.ndarray, points: AllPairs, escaped: np.ndarray) -> Curvature:
-        return stiff_hessian_of_pairs(self.activation, self.pairs_of(points), self._softmax_sum(points), c, escaped)
-
-
-STIFF_HESSIANS: dict[type[Points], Callable[..., Curvature]] = {
-    Unmixed: SharedNoiseKernel._stiff_hessian_of_points,
-    AllPairs: SharedNoiseKernel._stiff_hessian_of_pairs,
-}
-"""Those of the cross-entropy."""

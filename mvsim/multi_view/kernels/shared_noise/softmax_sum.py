@@ -7,14 +7,69 @@ from functools import cached_property
 
 import numpy as np
 
+from mvsim.multi_view.kernels.jit.threads import run_together
+from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.few_neurons import FewNeurons
-from mvsim.multi_view.kernels.shared_noise.fused import PairGradient
-from mvsim.multi_view.kernels.shared_noise.pair_probability import PairProbability, probability_and_derivative
-from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairSoftmax
+from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks
+from mvsim.multi_view.kernels.shared_noise.loops.fused import Constants, Memory, pair_gradient
+from mvsim.multi_view.kernels.shared_noise.pair_softmax import PairProbability, PairSoftmax, probability_and_derivative
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
+from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
 from mvsim.multi_view.kernels.shared_noise.tables import Derivatives, Exponentials, Values
 from mvsim.multi_view.kernels.sums import GenericSum, NeuronSum, ignoring_absent, neuron_sum, without_neurons
+
+
+class PairGradient:
+    """The compiled call with its constants and its memory."""
+
+    def __init__(self, layout: Layout, pairs: PairBlocks, neurons: Neurons, sums: MomentSums, targets: Derivatives, values: Values) -> None:
+        k, N, blocks = neurons.k, len(layout.labels), len(pairs.blocks)
+        self._threads = min(neurons.threads, k)  # one that finds nothing to do only takes time from the others
+        self._constants = Constants(
+            patterns=layout.patterns,
+            over_scale=1.0 / neurons.scale,
+            activation=neurons.activation,
+            terms=sums.terms,
+            first=sums.tables[0],
+            second=sums.tables[-1],
+            unmixed=sums.unmixed.table,
+            corrections=sums.corrections,
+            pairs=pairs,
+            targets=targets,
+        )
+        self._width = layout.features + len(layout.patterns)
+        self._memory = Memory(
+            columns=np.empty((k, self._width, neurons.m)),
+            out=np.empty((k, self._width, neurons.m)),
+            values=values,
+            exponentials=Exponentials(*values),
+            derivatives=Derivatives(*values),
+            own=np.empty((k, N)),
+            largest=np.empty(k),
+            linear=np.empty(k),
+            sums=np.empty(blocks),
+        )
+
+    def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray] | None:
+        """Return both at c (k, m, F), or None if the outputs are too large for exponentials."""
+        return self._summed(c, _NOBODY, self._memory)
+
+    def beside(self, others: Values, count: int) -> Callable[[np.ndarray], tuple[float, np.ndarray] | None]:
+        """Return the function of `loss_and_gradient` for c of fewer neurons, (k, count, F), beside neurons whose values are ``others``."""
+        shape = len(self._memory.columns), self._width, count
+        memory = self._memory._replace(columns=np.empty(shape), out=np.empty(shape))
+        return lambda c: self._summed(c, others, memory)
+
+    def _summed(self, c: np.ndarray, others: Values, memory: Memory) -> tuple[float, np.ndarray] | None:
+        gradient = np.empty_like(c)
+        run_together(self._threads, lambda counters: pair_gradient(counters, c, others, self._constants, memory, gradient))
+        if not (memory.largest < LARGEST_OUTPUT).all():
+            return None
+        return float(memory.sums.sum() - memory.linear.sum()), gradient
+
+
+_NOBODY = Values(np.empty((0, 0, 0)), np.empty((0, 0, 0)), np.empty((0, 0)))
 
 
 class SoftmaxSum:
@@ -31,7 +86,6 @@ class SoftmaxSum:
         return self._generic.loss(c) if softmax is None else softmax.loss_and_derivative()[0]
 
     def loss_and_gradient(self, c: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the mean loss and its gradient, (k, m, F)."""
         pairs, in_one_call = self._pairs, self.in_one_call
         fused = None if in_one_call is None else in_one_call.loss_and_gradient(c)
         if fused is not None:
@@ -53,13 +107,11 @@ class SoftmaxSum:
         return probability_and_derivative(self._pairs, self._pairs.values_buffer)
 
     def hessian_vector_product(self, c: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the derivative of the gradient along v, (k, m, F)."""
-        pairs, columns, moves = self._pairs, self._columns.buffer, np.empty(self._columns.shape)
-        tangents, fill_moves, values = pairs.empty_values(), self._columns.filling(v, moves), self._forward(c)
+        pairs, columns, moves = self._pairs, self._columns.buffer, self._columns.at(v)
+        tangents, values = pairs.empty_values(), self._forward(c)
 
         def forward(y0: int, y1: int) -> None:
             values(y0, y1)
-            fill_moves(y0, y1)
             pairs.sums.tangents(y0, y1, columns, moves, tangents)
 
         softmax = self._exponentials(forward)
@@ -73,15 +125,8 @@ class SoftmaxSum:
         by_all = neuron_sum(self, c, neurons)
         if self.in_one_call is None:
             return by_all
-        others = without_neurons(c, neurons)
-        columns, values, sums = self._columns.buffer, self._values_of_others, self._pairs.sums
-        fill = self._columns.filling(others, columns)
-
-        def forward(y0: int, y1: int) -> None:
-            fill(y0, y1)
-            sums.values(y0, y1, columns, values)
-
-        self._neurons.run(forward)
+        values = self._values_of_others
+        self._neurons.run(self._pairs.forward(without_neurons(c, neurons), self._columns.buffer, values))
         if self._pairs.plan.symmetric:
             few = self._few_neurons.beside(values, neurons)
             return lambda moving: few(moving) or by_all(moving)
@@ -97,15 +142,7 @@ class SoftmaxSum:
         return self._pairs.empty_values()
 
     def _forward(self, c: np.ndarray) -> Callable[[int, int], None]:
-        """Return what fills the columns and the values of some classes."""
-        columns, values = self._columns.buffer, self._pairs.values_buffer
-        fill, sums = self._columns.filling(c, columns), self._pairs.sums
-
-        def forward(y0: int, y1: int) -> None:
-            fill(y0, y1)
-            sums.values(y0, y1, columns, values)
-
-        return forward
+        return self._pairs.forward(c, self._columns.buffer, self._pairs.values_buffer)
 
     def _exponentials(self, forward: Callable[[int, int], None]) -> PairSoftmax | None:
         """Run ``forward`` and put exponentials in the place of the values; None, and nothing certain in the buffer, if they do not fit."""

@@ -87,7 +87,7 @@ def _sums_over_patches(powers: np.ndarray, start: np.ndarray, class_start: np.nd
 
 
 class UnmixedMoments:
-    """The signal part of g(x_i) by moments."""
+    """The signal part of g(x_i) by moments: a `Part` of `separate_points`, which fills where others add."""
 
     def __init__(self, layout: Layout, neurons: Neurons, order: int) -> None:
         rows = _Rows(layout)
@@ -95,26 +95,22 @@ class UnmixedMoments:
         self.table = UnmixedTable(rows.low, rows.high, rows.start, rows.signal, rows.signal**order, rows.point)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, g: np.ndarray) -> None:
-        """Fill g (k, N): sum over the signal patches of R(beta c)."""
         unmixed_values(y0, y1, columns, self.table, g, self._activation)
 
     def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, dg: np.ndarray) -> None:
-        """Fill dg (k, N) with the derivative of `values` along moves."""
         unmixed_tangents(y0, y1, columns, moves, self.table, dg, self._activation)
 
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, residual: np.ndarray, out: np.ndarray) -> None:
-        """Add the adjoint of `values` at residual (k, N) to out, the shape of columns."""
         unmixed_pull_back(y0, y1, columns, self.table, residual, out, self._activation)
 
     def pull_back_tangent(
         self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, residual: np.ndarray, change: np.ndarray, out: np.ndarray
     ) -> None:
-        """Add the derivative of `pull_back` along (moves, change) to out."""
         unmixed_pull_back_tangent(y0, y1, columns, moves, self.table, residual, change, out, self._activation)
 
 
 class MomentSums:
-    """The tables with the polynomial and linear regimes summed by moments, and the corrections read off tables already there."""
+    """The sums of `DirectSums`, polynomial and linear regimes by moments, and the corrections read off tables already there; D and dD are used up."""
 
     def __init__(self, layout: Layout, plan: PairPlan, neurons: Neurons, order: int) -> None:
         self._plan, self._activation, self._shape = plan, neurons.activation, (neurons.k, len(layout.labels))
@@ -140,7 +136,6 @@ class MomentSums:
         self.corrections = Corrections(own_pair, layout.pattern, block_of_extra, given_back)
 
     def values(self, y0: int, y1: int, columns: np.ndarray, tables: Values) -> None:
-        """Fill the tables at the given columns (k, F + G, m), in units of the scale of the activation."""
         tables.terms[y0:y1] = 0.0
         compiled.term_values(y0, y1, columns, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):
@@ -150,7 +145,6 @@ class MomentSums:
         correction_values(y0, y1, own, tables.U, tables.V, tables.terms, self.corrections)
 
     def tangents(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, tables: Values) -> None:
-        """Fill the tables with the derivative of `values` along moves, in units of the scale of the activation."""
         tables.terms[y0:y1] = 0.0
         compiled.term_tangents(y0, y1, columns, moves, self.terms, tables.terms, self._activation)
         for moment, table in self._roles(tables):
@@ -160,7 +154,6 @@ class MomentSums:
         correction_values(y0, y1, own, tables.U, tables.V, tables.terms, self.corrections)
 
     def pull_back(self, y0: int, y1: int, columns: np.ndarray, D: Derivatives, out: np.ndarray) -> None:
-        """Add the adjoint of `values` at D, by the columns times that scale, to out, the shape of columns; D is used up."""
         own = np.empty(self._shape)
         correction_pull_back(y0, y1, own, D.U, D.V, D.terms, self.corrections)
         self.unmixed.pull_back(y0, y1, columns, own, out)
@@ -169,7 +162,6 @@ class MomentSums:
         compiled.term_pull_back(y0, y1, columns, self.terms, D.terms, out, self._activation)
 
     def pull_back_tangent(self, y0: int, y1: int, columns: np.ndarray, moves: np.ndarray, D: Derivatives, dD: Derivatives, out: np.ndarray) -> None:
-        """Add the derivative of `pull_back` along (moves, dD) to out; D and dD are used up."""
         own, own_change = np.empty(self._shape), np.empty(self._shape)
         correction_pull_back(y0, y1, own, D.U, D.V, D.terms, self.corrections)
         correction_pull_back(y0, y1, own_change, dD.U, dD.V, dD.terms, self.corrections)

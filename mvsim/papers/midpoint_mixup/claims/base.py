@@ -39,16 +39,9 @@ def noise_then(evidence: Evidence, time: float | None) -> str:
     return f"; V Q delta4 max c / rho was {noise(evidence)[record]:.3g} there, assumed << 1"
 
 
-def first_true(condition: np.ndarray) -> int | None:
-    """Return the first index at which condition (n,) is true, None if it never is."""
-    indices = np.flatnonzero(condition)
-    return int(indices[0]) if len(indices) else None
-
-
 def first_time(times: np.ndarray, condition: np.ndarray) -> float | None:
     """Return the first of times (T,) at which condition (T,) is true, None if it never is."""
-    first = first_true(condition)
-    return None if first is None else float(times[first])
+    return float(times[condition.argmax()]) if condition.any() else None
 
 
 def first_records(condition: np.ndarray) -> np.ndarray:
@@ -69,8 +62,8 @@ def largest(values: np.ndarray) -> float | None:
 
 def least(values: np.ndarray) -> float | None:
     """Return the least value, NaN left out, None if there is none."""
-    largest_negated = largest(-values)
-    return None if largest_negated is None else -largest_negated
+    known = values[~np.isnan(values)]
+    return float(known.min()) if known.size else None
 
 
 def exceeding(times: np.ndarray, values: np.ndarray, bound: float) -> float | None:

@@ -22,8 +22,8 @@ from mvsim.papers.midpoint_mixup.evidence.mixed_points import MixedPoints, all_m
 from mvsim.runs.recording.entries import first_views
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.run import Run
-from mvsim.runs.simulation.departures import departures_of_problem
 from mvsim.runs.simulation.field import field_of
+from mvsim.runs.simulation.plan import departures_of_problem
 
 FEWEST_SNAPSHOTS, MOST_SNAPSHOTS = 3, 12
 """Snapshots at most at which mixed points and gradients are evaluated: the second number where pairs are few, the first where they are many."""

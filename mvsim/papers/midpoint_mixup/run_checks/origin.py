@@ -6,7 +6,7 @@ the only place where d enters a run, and with it r0: a file with another d has a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from mvsim.runs.archive import collect_provenance, revision_text
 from mvsim.runs.recording.observation import Start
 from mvsim.runs.recording.variables import When, variables_of
 
-if TYPE_CHECKING:
-    pass
-
-from typing import Any
+ROUND_OFF = 1e-12
+"""Most relative difference of a number from the same formed again in the same order."""
 
 
 def relative_difference(recorded: Any, again: Any, size: Any = None) -> float:
@@ -35,8 +33,11 @@ def relative_difference(recorded: Any, again: Any, size: Any = None) -> float:
     return float(np.where(np.isnan(relative), np.inf, relative).max(initial=0.0))
 
 
-ROUND_OFF = 1e-12
-"""Most relative difference of a number from the same formed again in the same order."""
+def largest_at_most(name: str, statement: str, values: np.ndarray, times: np.ndarray, bound: float, detail: str = "at t = {}") -> Verdict:
+    """Decide whether the largest of values (n,) at some times is within bound; ``detail`` has a place for the time at which it is the largest."""
+    worst, beyond = int(np.argmax(values)), times[~(values <= bound)]
+    detail = detail.format(f"{times[worst]:.4g}")
+    return at_most(name, statement, float(values[worst]), bound, detail, float(beyond.min()) if len(beyond) else None)
 
 
 def start(evidence: Evidence) -> Verdict:

@@ -66,15 +66,7 @@ def replayed_within(replays: Sequence[Replay], budget: Budget) -> list[Replay]:
 
 
 class Replay(ABC):
-    """A stretch as it is replayed, from one of its points, records and perhaps the end, to the next.
-
-    Attributes
-    ----------
-    stretch : Stretch
-        What is replayed.
-    reached : int
-        How many of its points have been met, or should have been where the replay has gone astray.
-    """
+    """A stretch as it is replayed, from one of its points, records and perhaps the end, to the next; ``reached`` of these are met, or missed."""
 
     def __init__(self, evidence: Evidence, stretch: Stretch) -> None:
         self.stretch, self.reached = stretch, 0

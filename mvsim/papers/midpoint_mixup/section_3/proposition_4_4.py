@@ -10,7 +10,7 @@ With k = 2 there is no third class: the noise is always of the other class, and 
 proposition is about k >= 3. In the same way noise of Q = k - 1 classes tells the class.
 
 It says that there are such data inside Definition 4.1, not that all data there are such. Where linear models fit data because the noise is too
-weak, or too simple, or the points too few (`mvsim.multi_view.parameters.deviations.fitted_by_linear_models`), the proposition says nothing of them.
+weak, or too simple, or the points too few (`mvsim.multi_view.parameters.regime.fitted_by_linear_models`), the proposition says nothing of them.
 
 This is about a sample, though, so it is decided on the sample: `mvsim.papers.midpoint_mixup.section_3.farkas` finds and proves a certificate,
 or a classifier that is perfect. N points in R^F can be separated whatever they are if N is small: how many are needed is measured.
@@ -21,7 +21,7 @@ from __future__ import annotations
 from mvsim.judging.verdict import Verdict, not_applicable
 from mvsim.multi_view.data import sample_dataset
 from mvsim.multi_view.parameters import Parameters
-from mvsim.multi_view.parameters.deviations import fitted_by_linear_models
+from mvsim.multi_view.parameters.regime import fitted_by_linear_models
 from mvsim.papers.midpoint_mixup.section_3.farkas import SIZES, any_certificate, separating_classifier
 
 STRONG = 20

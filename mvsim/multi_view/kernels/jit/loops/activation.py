@@ -13,7 +13,7 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from mvsim.multi_view.activations.power import to_power
+from mvsim.multi_view.activations.smoothed_relu import to_power
 from mvsim.multi_view.kernels.jit.compiling import SUMS, njit
 
 

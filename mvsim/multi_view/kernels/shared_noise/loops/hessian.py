@@ -1,4 +1,4 @@
-"""Compiled loops behind the stiff part of the Hessian: of `hessian_of_pairs`, `pair_rates` and `pair_probability`."""
+"""Compiled loops behind the stiff part of the Hessian: of `hessian_of_pairs` and `pair_softmax`."""
 
 from __future__ import annotations
 

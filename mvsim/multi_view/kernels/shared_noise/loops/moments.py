@@ -160,10 +160,7 @@ def _fill_transposed(a, scale, out):
 
 @njit(forceinline=True, **SUMS)
 def _add_values(own, noise, signal, points, activation):
-    """Add r of one neuron to points (n, G), for the signal of one or more runs of n rows.
-
-    own is lam times its correlation with the feature, noise its mu n over the patterns.
-    """
+    """Add r of one neuron to points (n, G), for the signal of one or more runs of n rows; own is lam c, noise (G,) mu n."""
     for first in range(0, len(signal), len(points)):
         for n in range(len(points)):
             x = signal[first + n] * own

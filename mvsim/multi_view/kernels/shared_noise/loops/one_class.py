@@ -24,45 +24,23 @@ _OPTIONS = {key: option for key, option in SUMS.items() if key != "cache"}
 
 
 class OneClass(NamedTuple):
-    """What rests.
+    """What rests."""
 
-    Attributes
-    ----------
-    rows : numpy.ndarray
-        (E,) places of the neurons among the moving ones, (k E,).
-    U, terms : numpy.ndarray
-        (G, N), (B + E,): values of the other neurons of the class.
-    U_target, term_target : numpy.ndarray
-        The same of the derivatives of the mean of soft label times output.
-    partition, extra_partition : numpy.ndarray
-        (pairs,), (E,) what the other classes add to partition functions.
-    """
-
-    rows: np.ndarray
-    U: np.ndarray
+    rows: np.ndarray  # (E,) places of the neurons among the moving ones, (k E,)
+    U: np.ndarray  # (G, N), (B + E,): values of the other neurons of the class
     terms: np.ndarray
-    U_target: np.ndarray
+    U_target: np.ndarray  # the same of the derivatives of the mean of soft label times output
     term_target: np.ndarray
-    partition: np.ndarray
+    partition: np.ndarray  # (pairs,), (E,) what the other classes add to partition functions
     extra_partition: np.ndarray
 
 
 class Memory(NamedTuple):
-    """What is written on the way.
+    """What is written on the way."""
 
-    Attributes
-    ----------
-    columns : numpy.ndarray
-        (E, F + G + 1) neurons; of the last entry, far below 0, every activation is 0.
-    x : numpy.ndarray
-        (E, S, N) signal patches of each neuron.
-    U, terms : numpy.ndarray
-        (G, N), (B + E,): values, then exponentials, then derivatives.
-    """
-
-    columns: np.ndarray
-    x: np.ndarray
-    U: np.ndarray
+    columns: np.ndarray  # (E, F + G + 1) neurons; of the last entry, far below 0, every activation is 0
+    x: np.ndarray  # (E, S, N) signal patches of each neuron
+    U: np.ndarray  # (G, N), (B + E,): values, then exponentials, then derivatives
     terms: np.ndarray
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mvsim
-from mvsim.numerics.power_iteration import largest_eigenvalue
+from mvsim.runs.recording.hessian import largest_eigenvalue
 
 
 def test_power_iteration_finds_the_largest_eigenvalue_of_a_hessian():
@@ -17,8 +17,7 @@ def test_power_iteration_finds_the_largest_eigenvalue_of_a_hessian():
     eigenvalues = np.linalg.eigvalsh(np.array(columns))
     assert eigenvalues[0] < -eigenvalues[-1] < 0  # plain power iteration would find the wrong end
     start = np.random.default_rng(0).standard_normal(c.shape)
-    estimate, direction = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=2000, tolerance=1e-12)
+    estimate = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=2000, tolerance=1e-12)
     assert estimate == pytest.approx(eigenvalues[-1], rel=1e-6)
-    assert np.linalg.norm(direction) == pytest.approx(1.0, rel=1e-12)
-    rough = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=3)[0]
+    rough = largest_eigenvalue(lambda v: loss.hessian_vector_product(c, v), start, products=3)
     assert rough <= eigenvalues[-1]
