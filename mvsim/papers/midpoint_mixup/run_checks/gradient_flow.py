@@ -252,7 +252,7 @@ def late_law(records: FlowRecords) -> Verdict:
 
 
 def escape_times(records: FlowRecords) -> Verdict:
-    """Say how far an integrator that jumps vouches for the time of the first escape of each view: the largest error over the time."""
+    """Say how far an integrator under which neurons wait vouches for the time of the first escape of each view: the largest error over the time."""
     name, statement = "Gradient flow (escape times)", "estimated error of the time of the first escape of a view, over that time: the largest"
     dataset = records.dataset
     if not dataset["escape_error"].notnull().any():
