@@ -125,7 +125,7 @@ def verify(
     question.check()
     shown_only = [statement_named(name, "midpoint")[1] for name in only]
     runs = tuple(Path(str(run)) for run in question.runs)
-    place, kept = question.request.folder, question.answers_beside_runs
+    place, kept = question.request.folder, not runs  # without runs some are made, or data sets drawn, and the answer is kept beside them
     answer = check_answer(out, runs, force) if out is not None else place / name_of_answer(question) if kept else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}

@@ -186,7 +186,7 @@ class Integrator(ABC):
         return None
 
     def clock_errors(self, state: State) -> np.ndarray | None:
-        """Return by how much the time of an escape of each correlation (the shape of c) may be wrong through jumps; None if nothing jumps."""
+        """Return by how much the time of an escape of each correlation (the shape of c) may be wrong as neurons wait; None if none does."""
         return None
 
     @abstractmethod

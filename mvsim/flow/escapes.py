@@ -7,7 +7,6 @@ of a class, own correlations and outputs; this integrator controls the errors of
 - `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
 - `forecast`: the escapes to come, which bound each step;
-- `jump`: one step over most of the time to the next escape, taken back if it does not keep its promise;
 - `growth`: no step is longer than what grows takes to grow.
 
 Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of neurons are made anew at every mark,
@@ -29,7 +28,6 @@ from mvsim.flow.chart import EscapeChart
 from mvsim.flow.flow import added
 from mvsim.flow.flow_integrator import FlowIntegrator, Rtol
 from mvsim.flow.forecast import Forecast, forecast_of
-from mvsim.flow.jump import Jump
 from mvsim.flow.large_step import Past, Step
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
@@ -60,12 +58,6 @@ EASY = 2
 ATTEMPTS = 30
 """Attempts at a step."""
 
-AFTER_JUMP, AFTER_HALVED = 0.5, 0.02
-"""The step after a jump: part of the time that is left to the escape, and of the jump if it was halved."""
-
-WAIT_AFTER_JUMP, WAIT_AFTER_REFUSAL = 3, 15
-"""Steps before the next jump is tried."""
-
 
 @dataclass(frozen=True, eq=False)
 class Memory:
@@ -83,16 +75,12 @@ class Memory:
         Its size, and that of the next step.
     iterations : int
         Of the last equation.
-    since : float
-        Time since something last escaped.
     time_lost : float
         What the clock has lost to rounding.
-    wait : int
-        Step before which no jump is tried.
     marked : int
         Step of the last mark.
     errors : array
-        (n,) what jumps and waiting may have added to the error of each clock: the sum of H |K1 - K0| / 2 max(K0, K1), a time.
+        (n,) what waiting may have added to the error of each clock: the sum of H |K1 - K0| / 2 max(K0, K1), a time.
     """
 
     chart: EscapeChart
@@ -102,9 +90,7 @@ class Memory:
     h_before: float
     h: float
     iterations: int
-    since: float
     time_lost: float
-    wait: int
     marked: int
     errors: np.ndarray
 
@@ -129,7 +115,7 @@ class EscapeFollower(FlowIntegrator):
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:
         """Return the memory that was packed."""
-        return unpack(Memory, arrays) if "wait" in arrays else None
+        return unpack(Memory, arrays) if "marked" in arrays else None
 
     def clock_errors(self, state: State) -> np.ndarray | None:
         return None if state.memory is None else np.asarray(state.memory.errors.reshape(state.c.shape))
@@ -149,33 +135,21 @@ class EscapeFollower(FlowIntegrator):
         while state.time < t_end:
             left, step, learned = t_end - state.time, state.step + 1, stage.layout.learned(stage.now.c)
             forecast = forecast_of(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
-            jump = None
-            if stage.past is not None and step > memory.wait and not ending and forecast.times.min(initial=np.inf) <= stage.left:
-                jump = stage.jumps.attempt(stage.stiff, stage.now, stage.past, memory.h, forecast, learned, state.time, memory.since, stage.is_fresh)
-                if jump is None and stage.jumps.refused:
-                    memory = replace(memory, wait=step + WAIT_AFTER_REFUSAL)
-                ending = jump is not None and jump.h >= left
-            if jump is not None and not ending:
-                end, size, iterations, cut, equation = jump.end, jump.h, HARD, False, None
-                errors = memory.errors + stage.of_all(jump.errors)
-                memory = replace(memory, wait=step + WAIT_AFTER_JUMP, errors=errors, h=_after_jump(jump, forecast))
-            else:
-                wanted = min(memory.h, forecast.longest_step, stage.left, LATE * state.time if learned.all() else np.inf)
-                cut = wanted >= left * (1.0 - 1e-14)
-                ending |= cut
-                try:
-                    taken, size = self._step(stage, min(wanted, left), memory.iterations <= EASY, forecast, learned)
-                except StalledError as error:
-                    raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
-                assert taken.end is not None
-                end, iterations, equation, cut = taken.end, taken.iterations, taken.equation, cut and size >= left * (1.0 - 1e-14)
-                memory = replace(memory, h=_next_size(taken, size, refused=size < min(wanted, left)))
-            stage.go_on(end, size, equation)
-            happened = bool((stage.layout.learned(end.c) != learned).any()) or not stage.stiff.is_all_at(end.c)
+            wanted = min(memory.h, forecast.longest_step, stage.left, LATE * state.time if learned.all() else np.inf)
+            cut = wanted >= left * (1.0 - 1e-14)
+            ending |= cut
+            try:
+                taken, size = self._step(stage, min(wanted, left), memory.iterations <= EASY, forecast, learned)
+            except StalledError as error:
+                raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
+            cut = cut and size >= left * (1.0 - 1e-14)
+            stage.go_on(taken, size)
+            happened = bool((stage.layout.learned(stage.now.c) != learned).any()) or not stage.stiff.is_all_at(stage.now.c)
             time, lost = added(state.time, memory.time_lost, size)
             time = t_end if cut else time
-            memory = replace(memory, h_before=size, iterations=iterations, since=0.0 if happened else memory.since + size, time_lost=lost)
-            mark = cut or happened or (jump is not None and not ending) or step >= memory.marked + MARK_EVERY or stage.is_over(forecast, size)
+            next_size = _next_size(taken, size, refused=size < min(wanted, left))
+            memory = replace(memory, h_before=size, h=next_size, iterations=taken.iterations, time_lost=lost)
+            mark = cut or happened or step >= memory.marked + MARK_EVERY or stage.is_over(forecast, size)
             c, evaluations = stage.c, state.evaluations + stage.spent()
             if mark:
                 stage.settle()
@@ -198,7 +172,7 @@ class EscapeFollower(FlowIntegrator):
         stage = self._stage(layout, chart, now, None, state.time)
         forecast = forecast_of(stage.layout, stage.stiff.mask, stage.now, None, stage.steps.charted, stage.layout.learned(stage.now.c))
         h = FIRST * min(forecast.next, float(np.abs(c).max() / max(np.abs(v).max(), 1e-300)) if forecast.next == np.inf else np.inf)
-        memory = Memory(chart, v, nothing, nothing, 0.0, h, 0, 0.0, 0.0, 0, state.step, np.zeros(layout.size))
+        memory = Memory(chart, v, nothing, nothing, 0.0, h, 0, 0.0, state.step, np.zeros(layout.size))
         return replace(state, evaluations=state.evaluations + 1), memory
 
     def _step(self, stage: Stage, h: float, easy: bool, forecast: Forecast, learned: np.ndarray) -> tuple[Step, float]:
@@ -220,10 +194,3 @@ def _next_size(step: Step, size: float, refused: bool) -> float:
     by_error = SAFETY * max(step.error, 1e-10) ** (-1.0 / (step.order + 1))
     by_iterations = GROWTH if step.iterations < HARD and not refused else GROWTH_WHEN_HARD
     return size * (0.8 if step.iterations > MANY else 1.0) * min(by_iterations, by_error)
-
-
-def _after_jump(jump: Jump, forecast: Forecast) -> float:
-    """Return the size of the step after a jump."""
-    te = float(forecast.times.min(initial=np.inf))
-    h = AFTER_JUMP * (te - jump.h)
-    return min(h, AFTER_HALVED * jump.h) if jump.halved else h

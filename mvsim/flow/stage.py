@@ -21,8 +21,7 @@ import numpy as np
 from mvsim.flow.base import Field
 from mvsim.flow.chart import EscapeChart
 from mvsim.flow.forecast import CARRIED, Forecast, forecast_of
-from mvsim.flow.jump import Jumps
-from mvsim.flow.large_step import Equation, LargeSteps, Past
+from mvsim.flow.large_step import Equation, LargeSteps, Past, Step
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment, carried_on
 from mvsim.flow.proximal_newton import minimise
@@ -43,7 +42,7 @@ PROBES, CHANGED = 3, 0.1
 """How many of the next to escape are stepped in any case, and the relative change of the force on one of them at which a mark is made."""
 
 LONGEST = 1.0 / SOON
-"""Most time between two marks, as a part of that to the first escape of a neuron that waits: a jump to the next escape may take as much."""
+"""Most time between two marks, as a part of that to the first escape of a neuron that waits."""
 
 
 class Stage:
@@ -94,7 +93,6 @@ class Stage:
         self.past = past and Past(self._restricted(past.moment), past.h)
         self.stiff = StiffNeurons(few, self.layout, self.now.c)
         self.steps = LargeSteps(few, self.layout, self.chart, tolerance)
-        self.jumps = Jumps(self.steps)
         self._probes = self.chart.index[~self.stiff.mask[self.chart.index] & self.layout.is_own[self.chart.index]]
         self._speeds = self.now.w[self._probes]
         self._elapsed, self._whole_gradients = 0.0, 0
@@ -142,16 +140,12 @@ class Stage:
         """(n,) all correlations now, of those that wait at the mark."""
         return self._with(self._begun.c, self.now.c)
 
-    def go_on(self, end: Moment, h: float, equation: Equation | None) -> None:
-        """Note a step, and the equation that it solved."""
-        self._equation = equation
-        self.past, self.now, self._elapsed = Past(self.now, h), end, self._elapsed + h
+    def go_on(self, step: Step, h: float) -> None:
+        """Note a step and its size."""
+        assert step.end is not None
+        self._equation = step.equation
+        self.past, self.now, self._elapsed = Past(self.now, h), step.end, self._elapsed + h
         self.stiff.age += 1
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether no step has been made."""
-        return self._elapsed == 0.0
 
     @property
     def left(self) -> float:
@@ -159,15 +153,11 @@ class Stage:
         return self._longest - self._elapsed
 
     def is_over(self, forecast: Forecast, h: float) -> bool:
-        """Whether half of the time is over, a force has changed, a jump could be made, or the next escape comes after one that waits may."""
+        """Whether half of the time is over, a force has changed, or the next escape comes after one that waits may."""
         w, begun = self.now.w[self._probes], self._speeds
         waits = self.now.u[self._probes] < self.layout.threshold[self._probes]
         changed = bool((waits & (np.abs(w - begun) > CHANGED * np.maximum(np.abs(w), np.abs(begun)))).any())
-        return changed or self.jumps.needs_mark or self.left < 0.5 * self._longest or float(forecast.times.min(initial=np.inf)) - h > self.left
-
-    def of_all(self, few: np.ndarray) -> np.ndarray:
-        """Return values (n,) of all correlations: of these, and 0."""
-        return self._with(np.zeros(self._whole.size), few)
+        return changed or self.left < 0.5 * self._longest or float(forecast.times.min(initial=np.inf)) - h > self.left
 
     def finished(self) -> tuple[Moment, Past, np.ndarray]:
         """Return the next mark, the step before it, and by how much clocks (n,) of what waits may be wrong, a time."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from mvsim.judging.number_text import runs_text
-from mvsim.judging.over_seeds import BETWEEN_REGIMES, Judgement, names_of
+from mvsim.judging.over_seeds import Judgement, common_regime, names_of
 from mvsim.judging.verdict import Gathering, Verdict, constant
 from mvsim.numerics.intervals import CONFIDENCE, clopper_pearson
 
@@ -43,8 +43,8 @@ def over_sizes(name: str, judgements: Mapping[int, Sequence[Judgement]], lost: M
         values = {k: constants[part] for k, constants in by_k.items() if part in constants}
         if len(values) > 1 and part in with_order:
             verdicts.append(replace(exponent_verdict(part, values, path), number=with_order[part]))
-    labels = BETWEEN_REGIMES.join(dict.fromkeys(judgement.verdicts[0].regime for judgement in everywhere))
-    return [replace(verdict, regime=labels) for verdict in verdicts]
+    label = common_regime(everywhere)
+    return [replace(verdict, regime=label) for verdict in verdicts]
 
 
 def measured_constants(judgements: Sequence[Judgement], decided: bool = False) -> dict[str, list[float]]:

@@ -21,7 +21,7 @@ def further_needed(successes: int, trials: int, bound: float) -> int | None:
     return further if further <= MOST_FURTHER else None
 
 
-def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float, detail: str = "") -> Verdict:
+def fraction_at_least(name: str, statement: str, successes: int, trials: int, bound: float) -> Verdict:
     """Say whether a probability is at least ``bound``, given the successes in independent trials.
 
     It is established if the whole Clopper-Pearson interval is, and contradicted if none of it is: the same proof is asked for either way. Where the
@@ -39,4 +39,4 @@ def fraction_at_least(name: str, statement: str, successes: int, trials: int, bo
     elif status == "consistent":
         needed = further_needed(successes, trials, bound)
         counts += f"; {f'{needed} further' if needed is not None else f'more than {MOST_FURTHER} further'} runs without a failure would establish it"
-    return Verdict(name, status, statement, measured, bound, margin_above(measured, bound), f"{counts}; {detail}" if detail else counts)
+    return Verdict(name, status, statement, measured, bound, margin_above(measured, bound), counts)

@@ -29,7 +29,7 @@ def clopper_pearson(successes: float, trials: float, confidence: float = CONFIDE
     return low, high
 
 
-def clustered_interval(successes: Sequence[int], trials: Sequence[int], confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def clustered_interval(successes: Sequence[int], trials: Sequence[int]) -> tuple[float, float, float]:
     """Return a fraction and its Clopper-Pearson interval at the effective number of trials.
 
     Classes of one run share their data and their softmax, so k classes of n seeds are fewer than n k independent trials. With x_i of m_i classes in
@@ -53,7 +53,7 @@ def clustered_interval(successes: Sequence[int], trials: Sequence[int], confiden
     from scipy.stats import t
 
     x, m = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
-    runs, classes, tail = len(x), float(m.sum()), (1.0 - confidence) / 2.0
+    runs, classes, tail = len(x), float(m.sum()), (1.0 - CONFIDENCE) / 2.0
     p = float(x.sum() / classes)
     effective = float(runs)
     variance = runs / (runs - 1) * float(((x - p * m) ** 2).sum()) / classes**2 if runs > 1 else 0.0
@@ -61,4 +61,4 @@ def clustered_interval(successes: Sequence[int], trials: Sequence[int], confiden
         spread = t.ppf(1.0 - tail, classes - 1.0) / t.ppf(1.0 - tail, runs - 1.0)
         effective = classes if variance == 0.0 else p * (1.0 - p) / variance * float(spread) ** 2
         effective = min(max(effective, float(runs)), classes)
-    return p, *clopper_pearson(p * effective, effective, confidence)
+    return p, *clopper_pearson(p * effective, effective)

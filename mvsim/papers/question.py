@@ -75,11 +75,6 @@ class Question:
         return Request(controls=self.controls, threads=self.threads, **{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
 
     @property
-    def answers_beside_runs(self) -> bool:
-        """Whether runs are made for it, or data sets drawn, so that the answer is kept beside them."""
-        return not self.runs
-
-    @property
     def makes_runs(self) -> bool:
         """Whether runs are made over seeds for a statement."""
         return not self.runs and any(statement.procedure.makes_runs for statement in self.statements)

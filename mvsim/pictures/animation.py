@@ -58,12 +58,12 @@ def matrices(shown: Shown) -> NDArray[np.float64]:
     return np.asarray(values)
 
 
-def frames_of(times: NDArray[np.float64], most: int = MOST_FRAMES) -> NDArray[np.int64]:
-    """Return which records are frames: all, or those next to ``most`` times that are evenly spaced in their logarithm, first and last among them."""
-    if len(times) <= most:
+def frames_of(times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return which records are frames: all, or those next to `MOST_FRAMES` times evenly spaced in their logarithm, first and last among them."""
+    if len(times) <= MOST_FRAMES:
         return np.arange(len(times))
     places = np.log(times)
-    targets = np.linspace(places[0], places[-1], most)
+    targets = np.linspace(places[0], places[-1], MOST_FRAMES)
     return np.unique(np.abs(places[:, None] - targets).argmin(axis=0))
 
 

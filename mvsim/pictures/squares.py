@@ -139,12 +139,12 @@ NEAR = 0.015
 """Dots this close to each other, as part of the axes, cannot be told apart."""
 
 
-def groups_of(points: ArrayLike, near: float = NEAR) -> list[NDArray[np.int64]]:
-    """Return the indices of points that lie together: each point joins the first group whose first point is within ``near`` of it."""
+def groups_of(points: ArrayLike) -> list[NDArray[np.int64]]:
+    """Return the indices of points that lie together: each point joins the first group whose first point is within `NEAR` of it."""
     groups: list[list[int]] = []
     places = np.asarray(points, dtype=np.float64)
     for index, point in enumerate(places):
-        home = next((group for group in groups if np.hypot(*(places[group[0]] - point)) <= near), None)
+        home = next((group for group in groups if np.hypot(*(places[group[0]] - point)) <= NEAR), None)
         if home is None:
             groups.append([index])
         else:

@@ -11,6 +11,7 @@ from lib.runs import followed_side_by_side, on_all_cores
 from studies import paths, permanence, proof_map
 
 import mvsim
+from mvsim.judging.statement import Request
 from mvsim.papers.midpoint_mixup import judge_run
 from mvsim.papers.midpoint_mixup.claims import CLAIMS
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
@@ -41,7 +42,7 @@ def test_runs_that_were_made_side_by_side_are_found(tmp_path, monkeypatch):
     made = {path.name: path.read_bytes() for path in tmp_path.glob("*.nc")}
     assert len(made) == 2
     monkeypatch.setattr("mvsim.runs.simulation.run_cache.simulate", None)  # nothing is made any more
-    judgements, stopped = judgements_over_seeds("4.6", p, 2, tmp_path, follow=False)
+    judgements, stopped = judgements_over_seeds("4.6", p, Request(2, folder=tmp_path, follow=False))
     assert ([judgement.run.seed for judgement in judgements], stopped) == ([0, 1], [])
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.nc")} == made
 

@@ -52,8 +52,10 @@ def judged_within(seconds: float, number: str, p: mvsim.Parameters, seeds: int, 
     ----------
     seconds : float
         For each run, in this call.
-    number, p, seeds, folder, follow
+    number, p
         As for `mvsim.papers.midpoint_mixup.over_runs.judgements_over_seeds`.
+    seeds, folder, follow
+        As those of its `mvsim.judging.statement.Request`.
 
     Raises
     ------

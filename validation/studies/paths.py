@@ -31,6 +31,7 @@ from matplotlib.lines import Line2D
 
 from mvsim.judging.over_seeds import DECIDED, over_seeds
 from mvsim.judging.over_sizes import exponent_of, measured_constants
+from mvsim.judging.statement import Request
 from mvsim.judging.verdict import BAD, STATUSES
 from mvsim.numerics.intervals import clopper_pearson
 from mvsim.papers.midpoint_mixup.assumptions import noise
@@ -87,7 +88,7 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     p = path_in_k(point.path)(point.k, **point.fields)
     if options.limit is None:
         followed_side_by_side(point.theorem, p, seeds, runs, options.follow)
-        known = Limited(*judgements_over_seeds(point.theorem, p, seeds, runs, follow=options.follow), interrupted=[])
+        known = Limited(*judgements_over_seeds(point.theorem, p, Request(seeds, folder=runs, follow=options.follow)), interrupted=[])
     else:
         known = judged_within(options.limit, point.theorem, p, seeds, runs, options.follow)
     judgements, stopped, interrupted = known

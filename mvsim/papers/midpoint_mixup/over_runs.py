@@ -75,9 +75,7 @@ class OnRuns:
         make_folder(request.folder)
         for p in settings:
             present = self.runs_present(p, request)
-            by_k[p.k], stopped = judgements_over_seeds(
-                self.theorem, p, request.seeds, request.folder, request.threads, request.progress, request.follow
-            )
+            by_k[p.k], stopped = judgements_over_seeds(self.theorem, p, request)
             missing[p.k] = len(stopped)
             title, place = f"{name}, k = {p.k}, {request.seeds} seeds", f"at k = {p.k}"
             origin = f"{present} runs found in {request.folder}, {request.seeds - present} made"
@@ -150,20 +148,13 @@ def _check_points(run: Run, data: Dataset | None) -> None:
         raise UsageError(f"data: {name} was trained on other points; give those that it was trained on")
 
 
-def judgements_over_seeds(
-    number: str,
-    p: Parameters,
-    seeds: int,
-    folder: Path,
-    threads: int | None = None,
-    progress: Callable[[str], AbstractContextManager[Progress]] | None = None,
-    follow: bool = True,
-) -> tuple[list[Judgement], list[str]]:
+def judgements_over_seeds(number: str, p: Parameters, request: Request) -> tuple[list[Judgement], list[str]]:
     """Return the judgement of every seed by a theorem, and of the runs that could not be followed to an end why not."""
     judgements, stopped = [], []
-    for seed in range(seeds):
-        which = f"Theorem {number}, k = {p.k}, run {seed + 1} of {seeds}"
-        run = followed_run(number, p, seed, folder, threads, None if progress is None else partial(progress, which), follow)
+    for seed in range(request.seeds):
+        which = f"Theorem {number}, k = {p.k}, run {seed + 1} of {request.seeds}"
+        progress = None if request.progress is None else partial(request.progress, which)
+        run = followed_run(number, p, seed, request.folder, request.threads, progress, request.follow)
         if isinstance(run, Run):
             judgements.append(judge(run, number))
         else:

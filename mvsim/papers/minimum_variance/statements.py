@@ -72,15 +72,15 @@ class Once:
                 yield control_section(statement.name, statement.controls, settings[0])
 
 
-def _control(name: str, why: str, judge: Callable[[Any, int], list[Verdict]], parts: tuple[str, ...] = ()) -> Control:
-    return Control(name, why, judge, parts=parts)
-
-
 def _on_drawn(
-    kind: str, number: str, says: str, judge: Callable[[Drawn, int], list[Verdict]], controls: tuple[Control, ...], premises: Any = None
+    kind: str,
+    number: str,
+    says: str,
+    judge: Callable[[Drawn, int], list[Verdict]],
+    controls: tuple[Control, ...],
+    premises: Callable[[Any, int], str] = lambda setting, seed: "",
 ) -> Statement:
-    met = premises or (lambda setting, seed: "")
-    return Statement(kind, number, says, FromSeeds(judge), Drawn, size="n", sizes=SIZES, premises=met, controls=controls)  # type: ignore[arg-type]
+    return Statement(kind, number, says, FromSeeds(judge), Drawn, size="n", sizes=SIZES, premises=premises, controls=controls)  # type: ignore[arg-type]
 
 
 def _counterexample(number: str, says: str, setting: type[Setting], judge: Callable[[Any], list[Verdict]], size: str = "n") -> Statement:
@@ -109,99 +109,47 @@ def _unconditional(setting: Drawn, seed: int) -> list[Verdict]:
 
 
 STATEMENTS: tuple[Statement, ...] = (
-    _on_drawn(
-        "theorem",
-        "3.1",
-        "with weight decay |w_H| > |w_L|, under premise (M): gamma_H > |z|",
-        lambda setting, seed: decay_prefers_high(drawn(setting, seed), setting),
-        (
-            _control(
-                "label smoothing beside it",
-                "at small weight decay w_H is forgotten",
-                lambda s, seed: decay_prefers_high(drawn(s, seed), s, smoothing=0.05),
-            ),
-            _control(
-                "|z| up to ten times gamma_H",
-                "(M) fails",
-                lambda s, seed: decay_prefers_high(drawn(beyond_m(s), seed), s),
-            ),
-        ),
-        without_m,
-    ),
-    _on_drawn(
-        "corollary",
-        "3.2",
-        "the max-margin solution has |w_L| / |w_H| = |z| / gamma_H, below 1 under premise (M)",
-        lambda setting, seed: max_margin_ratio(drawn(setting, seed)),
-        (
-            _control("weight decay 1e-8", "the limit is approached like 1 / log", lambda s, seed: _erm_limit(drawn(s, seed)), ("ratio",)),
-            _control("|z| up to ten times gamma_H", "(M) fails", lambda s, seed: max_margin_ratio(drawn(beyond_m(s), seed))),
-        ),
-        without_m,
-    ),
-    _on_drawn(
-        "theorem",
-        "3.3",
-        "with label smoothing w_H = 0",
-        lambda setting, seed: smoothing_forgets_high(drawn(setting, seed), setting),
-        (
-            _control("weight decay 0.001 beside it", "w_H comes back", lambda s, seed: smoothing_forgets_high(drawn(s, seed), s, decay=1e-3)),
-            _control("noise on X_L", "its variance is not 0", lambda s, seed: smoothing_forgets_high(drawn(s, seed, noise=0.1), s)),
-        ),
-    ),
-    _on_drawn(
-        "theorem",
-        "3.4",
-        "with Mixup w_H = 0 for every law of lambda with mass outside {0, 1/2, 1}",
-        lambda setting, seed: [*mixup_forgets_high(drawn(setting, seed), mixing_laws(setting)), *laws_without_minimiser(drawn(setting, seed))],
-        (
-            _control(
-                "weight decay 0.001 beside it",
-                "w_H comes back",
-                lambda s, seed: mixup_forgets_high(drawn(s, seed), mixing_laws(s), decay=1e-3),
-            ),
-            _control("noise on X_L", "its variance is not 0", lambda s, seed: mixup_forgets_high(drawn(s, seed, noise=0.1), {"lambda = 0.3": 0.3})),
-        ),
-    ),
-    _on_drawn(
-        "proposition",
-        "with-a-bias",
-        "beyond the paper: with a bias both w_H = 0, for any prior and on any finite sample",
-        lambda s, seed: [*augmentation_forgets_high(finite_sample(s, seed), augmented(s)), gradient_without_bias(s, seed)],
-        (
-            _control("no bias", "classes are unequal", lambda s, seed: augmentation_forgets_high(finite_sample(s, seed), augmented(s), bias=False)),
-            _control(
-                "weight decay", "w_H comes back", lambda s, seed: augmentation_forgets_high(finite_sample(s, seed), {"decay 0.01": {"decay": 0.01}})
-            ),
-        ),
-    ),
-    _on_drawn(
-        "proposition",
-        "output-variance",
-        "the excess loss of any model is at least half the weighted variance of its outputs, and at least E |t - g|^2 >= E sum Var(g_i)",
-        output_variance_bounds,
-        (_control("the variance over both classes", "the condition on y is lost", _unconditional),),
-    ),
-    Statement(
-        "proposition",
-        "network-output-variance",
-        "the same of the two-layer network of the Midpoint Mixup paper on multi-view data, trained by each method",
-        FromSeeds(lambda setting, seed: variance_bounds(by_method(setting, seed))),
-        Network,
-        size="k",
-        sizes=(3,),
-        premises=lambda setting, seed: "",
-        controls=(
-            _control(
-                "the variance over all classes", "the condition on y is lost", lambda s, seed: variance_bounds(without_condition(s, seed)), ("a", "b")
-            ),
-        ),
-    ),
+    _on_drawn("theorem", "3.1", "with weight decay |w_H| > |w_L|, under premise (M): gamma_H > |z|",
+              lambda s, seed: decay_prefers_high(drawn(s, seed), s), (
+        Control("label smoothing beside it", "at small weight decay w_H is forgotten",
+                lambda s, seed: decay_prefers_high(drawn(s, seed), s, smoothing=0.05)),
+        Control("|z| up to ten times gamma_H", "(M) fails", lambda s, seed: decay_prefers_high(drawn(beyond_m(s), seed), s)),
+    ), without_m),
+    _on_drawn("corollary", "3.2", "the max-margin solution has |w_L| / |w_H| = |z| / gamma_H, below 1 under premise (M)",
+              lambda s, seed: max_margin_ratio(drawn(s, seed)), (
+        Control("weight decay 1e-8", "the limit is approached like 1 / log", lambda s, seed: _erm_limit(drawn(s, seed)), parts=("ratio",)),
+        Control("|z| up to ten times gamma_H", "(M) fails", lambda s, seed: max_margin_ratio(drawn(beyond_m(s), seed))),
+    ), without_m),
+    _on_drawn("theorem", "3.3", "with label smoothing w_H = 0", lambda s, seed: smoothing_forgets_high(drawn(s, seed), s), (
+        Control("weight decay 0.001 beside it", "w_H comes back", lambda s, seed: smoothing_forgets_high(drawn(s, seed), s, decay=1e-3)),
+        Control("noise on X_L", "its variance is not 0", lambda s, seed: smoothing_forgets_high(drawn(s, seed, noise=0.1), s)),
+    )),
+    _on_drawn("theorem", "3.4", "with Mixup w_H = 0 for every law of lambda with mass outside {0, 1/2, 1}",
+              lambda s, seed: [*mixup_forgets_high(drawn(s, seed), mixing_laws(s)), *laws_without_minimiser(drawn(s, seed))], (
+        Control("weight decay 0.001 beside it", "w_H comes back",
+                lambda s, seed: mixup_forgets_high(drawn(s, seed), mixing_laws(s), decay=1e-3)),
+        Control("noise on X_L", "its variance is not 0", lambda s, seed: mixup_forgets_high(drawn(s, seed, noise=0.1), {"lambda = 0.3": 0.3})),
+    )),
+    _on_drawn("proposition", "with-a-bias", "beyond the paper: with a bias both w_H = 0, for any prior and on any finite sample",
+              lambda s, seed: [*augmentation_forgets_high(finite_sample(s, seed), augmented(s)), gradient_without_bias(s, seed)], (
+        Control("no bias", "classes are unequal", lambda s, seed: augmentation_forgets_high(finite_sample(s, seed), augmented(s), bias=False)),
+        Control("weight decay", "w_H comes back",
+                lambda s, seed: augmentation_forgets_high(finite_sample(s, seed), {"decay 0.01": {"decay": 0.01}})),
+    )),
+    _on_drawn("proposition", "output-variance",
+              "the excess loss of any model is at least half the weighted variance of its outputs, and at least E |t - g|^2 >= E sum Var(g_i)",
+              output_variance_bounds, (Control("the variance over both classes", "the condition on y is lost", _unconditional),)),
+    Statement("proposition", "network-output-variance",
+              "the same of the two-layer network of the Midpoint Mixup paper on multi-view data, trained by each method",
+              FromSeeds(lambda s, seed: variance_bounds(by_method(s, seed))), Network, sizes=(3,), controls=(
+        Control("the variance over all classes", "the condition on y is lost", lambda s, seed: variance_bounds(without_condition(s, seed)),
+                parts=("a", "b")),
+    )),
     _counterexample("CE1", "Theorem 3.1 and Corollary 3.2: max-margin solution with w_H = 0", WithDecay, lambda s: decay_prefers_low(CE1, s.beta)),
     _counterexample("CE2", "Theorem 3.1 and Corollary 3.2: |w_L| = 2 |w_H|", WithDecay, lambda s: decay_prefers_low(CE2, s.beta)),
     _counterexample("Bernoulli", "Theorem 3.4: lambda in {0, 1} is no point mass, and Mixup is ERM", OneCoordinate, lambda s: bernoulli(D1)),
     _counterexample("imbalance", "Theorem 3.4 with classes of unequal size, without a bias", OneCoordinate, lambda s: imbalance(IMBALANCED)),
     _counterexample("three-classes", "both theorems with more than two classes, with a bias", Classes, several_classes, size="C"),
     _counterexample("decay", "Theorem 3.3 with weight decay beside label smoothing", Smoothed, lambda s: decay_beside(D1, s.beta, s.eps)),
-)
+)  # fmt: skip
 """In the order of the paper, then what contradicts it."""

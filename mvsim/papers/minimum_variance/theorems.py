@@ -115,9 +115,9 @@ def smoothing_forgets_high(d: Distribution, setting: Drawn, decay: float = 0.0) 
         scores[eps] = abs(found.w_L @ d.z / math.log((1.0 - eps) / eps) - 1.0)
         losses[eps] = abs(found.loss + float(xlogy(eps, eps) + xlogy(1.0 - eps, 1.0 - eps)))
     return [
-        _all_below("", "w_H = 0: |w_H| |mean of X_H| relative to the score, the largest over eps", high),
-        _all_below("score", "<w_L, z> = log((1 - eps) / eps): relative difference, the largest over eps", scores),
-        _all_below("loss", "the minimum is the entropy of the label: difference, the largest over eps", losses),
+        _all_at_most("", "w_H = 0: |w_H| |mean of X_H| relative to the score, the largest over eps", high),
+        _all_at_most("score", "<w_L, z> = log((1 - eps) / eps): relative difference, the largest over eps", scores),
+        _all_at_most("loss", "the minimum is the entropy of the label: difference, the largest over eps", losses),
     ]
 
 
@@ -129,8 +129,8 @@ def mixup_forgets_high(d: Distribution, laws: Mapping[str, Any], decay: float = 
         high[name] = size(found.w_H) * size(d.H[1].mean()) / max(found.w_L @ d.z, 1e-300)
         scores[name] = abs(found.w_L @ d.z / mixup_score(law) - 1.0)
     return [
-        _all_below("", "w_H = 0: |w_H| |mean of X_H| relative to the score, the largest over laws of lambda", high),
-        _all_below("score", "<w_L, z> solves the equation of the module: relative difference, the largest over laws", scores),
+        _all_at_most("", "w_H = 0: |w_H| |mean of X_H| relative to the score, the largest over laws of lambda", high),
+        _all_at_most("score", "<w_L, z> solves the equation of the module: relative difference, the largest over laws", scores),
     ]
 
 
@@ -179,7 +179,7 @@ def augmentation_forgets_high(d: Distribution, methods: Mapping[str, Mapping[str
         found = minimiser(d, bias=bias, **options)
         high[name] = size(found.w_H) * size(d.H[1].mean() - d.H[-1].mean()) / 2.0 / max(abs(found.w_L @ d.z), 1e-300)
     says = "w_H = 0 with a bias: |w_H| |half the distance of the means of X_H| relative to the score, the largest over methods"
-    return [_all_below("", says, high)]
+    return [_all_at_most("", says, high)]
 
 
 def gradient_without_bias(setting: Drawn, seed: int) -> Verdict:
@@ -198,10 +198,10 @@ def gradient_without_bias(setting: Drawn, seed: int) -> Verdict:
     return at_most("without a bias", says, off, EXACT, f"norm {size(predicted):.4g}, p = {p:.3g}")
 
 
-def random_network(seed: int, inputs: int, scale: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:
+def random_network(seed: int, inputs: int) -> Callable[[np.ndarray], np.ndarray]:
     """Return a two-layer ReLU network with Gaussian weights and softmax outputs."""
     rng = np.random.default_rng([seed, inputs, 2])
-    first, second = rng.normal(size=(8, inputs)) / math.sqrt(inputs), scale * rng.normal(size=(2, 8)) / math.sqrt(8)
+    first, second = rng.normal(size=(8, inputs)) / math.sqrt(inputs), rng.normal(size=(2, 8)) / math.sqrt(8)
 
     def network(x: np.ndarray) -> np.ndarray:
         scores = np.maximum(x @ first.T, 0.0) @ second.T
@@ -213,13 +213,12 @@ def random_network(seed: int, inputs: int, scale: float = 1.0) -> Callable[[np.n
 
 def variance_bounds(measured: Mapping[str, OutputVariance]) -> list[Verdict]:
     """Decide both bounds of the excess loss, for outputs under several methods."""
-    return [
-        _at_most_one(
-            "a", "E sum t_i Var(g_i | .) / 2 over the excess loss", {name: one.weighted_variance / one.excess for name, one in measured.items()}
-        ),
-        _at_most_one("b", "E |t - g|^2 over the excess loss", {name: one.squared_error / one.excess for name, one in measured.items()}),
-        _at_most_one("", "E sum Var(g_i | .) over E |t - g|^2", {name: one.variance / one.squared_error for name, one in measured.items()}),
-    ]
+    ratios = (
+        ("a", "E sum t_i Var(g_i | .) / 2 over the excess loss", {name: one.weighted_variance / one.excess for name, one in measured.items()}),
+        ("b", "E |t - g|^2 over the excess loss", {name: one.squared_error / one.excess for name, one in measured.items()}),
+        ("", "E sum Var(g_i | .) over E |t - g|^2", {name: one.variance / one.squared_error for name, one in measured.items()}),
+    )
+    return [_all_at_most(part, f"{says} is at most 1, the largest over methods", values, 1.0) for part, says, values in ratios]
 
 
 def output_variance_bounds(setting: Drawn, seed: int) -> list[Verdict]:
@@ -230,15 +229,10 @@ def output_variance_bounds(setting: Drawn, seed: int) -> list[Verdict]:
     return variance_bounds({name: output_variance(d, network, nodes=nodes, **options) for name, options in methods.items()})
 
 
-def _at_most_one(name: str, says: str, values: Mapping[str, float]) -> Verdict:
+def _all_at_most(part: str, says: str, values: Mapping[Any, float], bound: float = EXACT) -> Verdict:
     worst = max(values, key=lambda key: values[key])
-    return at_most(name, f"{says} is at most 1, the largest over methods", values[worst], 1.0, f"largest with {worst}; {_listed(values)}")
-
-
-def _all_below(name: str, says: str, values: Mapping[Any, float]) -> Verdict:
-    worst = max(values, key=lambda key: values[key])
-    at = f"{worst:.4g}" if isinstance(worst, float) else worst
-    return at_most(name, says, values[worst], EXACT, f"largest at {at}; {_listed(values)}")
+    where = f"at {worst:.4g}" if isinstance(worst, float) else f"with {worst}"
+    return at_most(part, says, values[worst], bound, f"largest {where}; {_listed(values)}")
 
 
 def _listed(values: Mapping[Any, float]) -> str:

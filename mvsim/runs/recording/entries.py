@@ -59,7 +59,7 @@ FLOOR = 5e-4
 
 
 def escape_errors(time: np.ndarray, clock_errors: np.ndarray) -> np.ndarray:
-    """Return by how much escape times (k, m, V) may be wrong where an integrator jumps, NaN where they are.
+    """Return by how much escape times (k, m, V) may be wrong where neurons wait, NaN where they are.
 
     A clock y' = K that runs for H at the mean of K0 and K1 is wrong by at most H |K1 - K0| / 2, and the time of its escape by 1 / K of that:
     ``clock_errors`` (k, m, V) are the sums of these. To it comes `FLOOR`, and, as the force on a class changes when its first view escapes, the error

@@ -39,7 +39,7 @@ def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Inte
     clock_errors = integrator.clock_errors(resume)
     if clock_errors is not None:
         error = escape_errors(recorder.escapes.time, own_correlations(clock_errors))
-        meaning = "by how much escape_time may be wrong, as the integrator jumps; NaN if it has not escaped"
+        meaning = "by how much escape_time may be wrong, as neurons wait; NaN if it has not escaped"
         variables["escape_error"] = (VARIABLES["escape_time"].dims, error, {"long_name": meaning, "units": "dimensionless"})
     for name, packed in integrator.pack(resume.memory).items():
         variables[MEMORY + name] = (tuple(f"{MEMORY}{axis}_{size}" for axis, size in enumerate(packed.shape)), packed)

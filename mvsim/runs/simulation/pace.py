@@ -61,12 +61,10 @@ class Pace:
 class EscapeProgress(NamedTuple):
     """Escapes of features, each by its first neuron."""
 
-    # escaped, features: How many features have escaped, of how many
-    escaped: int
-    features: int
-    # next_time, last_time: When the next and the last of the others escape at the present pace; None where none does, or not all do
-    next_time: float | None
-    last_time: float | None
+    escaped: int  # how many features have escaped
+    features: int  # of how many
+    next_time: float | None  # when the next of the others escapes at the present pace; None where none does
+    last_time: float | None  # when the last of them does; None where not all do
 
 
 def escape_progress(recorder: Recorder, now: float) -> EscapeProgress | None:

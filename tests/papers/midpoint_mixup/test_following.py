@@ -6,6 +6,7 @@ import json
 import pytest
 
 import mvsim
+from mvsim.judging.statement import Request
 from mvsim.judging.verdict import Verdict
 from mvsim.papers.midpoint_mixup import over_runs as module
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
@@ -26,7 +27,7 @@ def test_a_run_that_is_never_decided_is_followed_so_far_and_no_further(follow, e
 
     monkeypatch.setattr(module, "try_kept_run", kept)
     monkeypatch.setattr(module, "judge", lambda run, number, everything=True: Judgement(run, UNDECIDED))
-    judgements, stopped = module.judgements_over_seeds("4.6", erm.parameters, 1, tmp_path, follow=follow)
+    judgements, stopped = module.judgements_over_seeds("4.6", erm.parameters, Request(1, folder=tmp_path, follow=follow))
     limit = module.FOLLOWING_LIMIT * Evidence(erm).entry_time.min(axis=1).max()
     assert (len(judgements), stopped) == (1, [])
     if follow:

@@ -53,27 +53,27 @@ def test_real_runs_hold(erm, midpoint):
 
 
 @pytest.fixture(scope="module")
-def jumping():
+def following():
     """A run that follows escapes, beyond the first two of them."""
     return mvsim.simulate(mvsim.Parameters(k=3, d=400, N=30, P=27), "midpoint", integrator="escapes", t_end=1e6, n_test=4)
 
 
-def test_a_run_that_follows_escapes_is_judged_by_what_it_promises(jumping):
-    verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(jumping))}
+def test_a_run_that_follows_escapes_is_judged_by_what_it_promises(following):
+    verdicts = {verdict.name: verdict for verdict in gradient_flow(Evidence(following))}
     not_applicable = {name for name, verdict in verdicts.items() if verdict.status == "not applicable"}
     assert {BALANCE, LOG_BALANCE, MOTION} <= not_applicable
     assert verdicts[BALANCE].detail == "the integrator escapes does not add it up; its states are replayed"
     assert {verdict.status for verdict in verdicts.values()} == {"holds", "measured", "not applicable"}
     assert verdicts[TOLERANCE].measured == pytest.approx(1e-3)  # a fifth of its own
     assert verdicts["Gradient flow (escape times)"].measured >= 5e-4
-    assert {verdict.status for verdict in replayed(Evidence(jumping))} == {"holds"}
+    assert {verdict.status for verdict in replayed(Evidence(following))} == {"holds"}
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.25])
-def test_another_clock_of_a_run_that_follows_escapes_is_found(jumping, factor):
-    d = jumping.dataset
+def test_another_clock_of_a_run_that_follows_escapes_is_found(following, factor):
+    d = following.dataset
     moved = d.assign_coords(time=factor * d["time"]).assign(snapshot_time=factor * d["snapshot_time"], final_time=factor * d["final_time"])
-    assert "fails" in {verdict.status for verdict in replayed(Evidence(Run(moved, jumping.provenance)))}
+    assert "fails" in {verdict.status for verdict in replayed(Evidence(Run(moved, following.provenance)))}
 
 
 @pytest.mark.parametrize("rtol", [1e-7, 1e-9])

@@ -128,10 +128,10 @@ def test_the_time_of_an_escape_is_interpolated_between_two_states():
     assert log.step.tolist() == [[[4, -1]]]
 
 
-def test_the_error_of_an_escape_holds_that_of_the_jumps_a_floor_and_that_of_views_before():
+def test_the_error_of_an_escape_holds_that_of_waiting_a_floor_and_that_of_views_before():
     time = np.array([[[np.nan, 100.0], [50.0, 200.0]], [[np.nan, np.nan], [np.nan, 10.0]]])
-    jumps = np.array([[[9.0, 2.0], [1.0, 4.0]], [[9.0, 9.0], [9.0, 0.5]]])
-    own = jumps + FLOOR * time
+    waiting = np.array([[[9.0, 2.0], [1.0, 4.0]], [[9.0, 9.0], [9.0, 0.5]]])
+    own = waiting + FLOOR * time
     expected = own.copy()
     expected[0, :, 1] += own[0, 1, 0]  # view 0 of class 0 has escaped before, with neuron 1
-    np.testing.assert_allclose(escape_errors(time, jumps), expected)
+    np.testing.assert_allclose(escape_errors(time, waiting), expected)

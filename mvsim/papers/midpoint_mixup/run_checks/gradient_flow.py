@@ -26,6 +26,7 @@ from mvsim.numerics.logarithms import logarithm
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.evidence.persistence import FACTOR, unchanged_since
 from mvsim.papers.midpoint_mixup.run_checks.clock import OF_CLOCK
+from mvsim.papers.midpoint_mixup.run_checks.origin import largest_at_most
 from mvsim.runs.recording.fresh_draws import is_learned
 
 BALANCE = 30.0
@@ -111,16 +112,13 @@ class FlowRecords:
         """The largest difference of losses and integrals that is allowed."""
         return float(min(max(BALANCE * self.rtol, SAFETY * QUADRATURE * self.rtol ** (2.0 / 3.0)), WIDEST))
 
-    def at_most(self, name: str, statement: str, values: np.ndarray, bound: float, what: str = "") -> Verdict:
+    def at_most(self, name: str, statement: str, values: np.ndarray, bound: float) -> Verdict:
         """Decide whether the largest of values (T,) or (T - 1,), the second belonging to the ends of intervals, is within bound."""
         times = self.times[len(self.times) - len(values) :]
         if not len(values):
             return Verdict(name, "inconclusive", statement, bound=bound, detail="a single record")
-        with np.errstate(invalid="ignore"):
-            beyond = np.flatnonzero(~(values <= bound))
-        worst = int(np.nanargmax(np.where(np.isnan(values), np.inf, values)))
-        detail = f"largest at t = {times[worst]:.4g}; the bound is {bound / self.rtol:g} rtol, rtol = {self.rtol:g}{what}"
-        return at_most(name, statement, float(values[worst]), bound, detail, float(times[beyond[0]]) if len(beyond) else None)
+        detail = f"largest at t = {{}}; the bound is {bound / self.rtol:g} rtol, rtol = {self.rtol:g}"
+        return largest_at_most(name, statement, values, times, bound, detail)
 
 
 def descent(records: FlowRecords) -> Verdict:
@@ -180,9 +178,7 @@ def motion(records: FlowRecords) -> Verdict:
     spent = np.maximum(spent, 0.0) + ROUNDING * np.maximum(np.append(lost, lost[-1])[1 : len(times)], 1.0)
     allowed = np.sqrt((np.diff(times) + ROUNDING * times[1:]) * records.loss[: len(times) - 1] * spent) + ROUNDING * sizes[1:]
     ratio = np.where(moved > 0.0, moved / np.maximum(allowed, 1e-300), 0.0)
-    bound, worst = 1.0 + records.balance, int(np.argmax(ratio))
-    beyond = times[1:][~(ratio <= bound)]
-    return at_most(name, statement, float(ratio[worst]), bound, f"largest at t = {times[worst + 1]:.4g}", float(beyond[0]) if len(beyond) else None)
+    return largest_at_most(name, statement, ratio, times[1:], 1.0 + records.balance, "largest at t = {}")
 
 
 def tolerance(records: FlowRecords) -> Verdict:
@@ -215,9 +211,7 @@ def recorded_times(records: FlowRecords) -> Verdict:
     times, differences = _rate_differences(records)
     if not len(differences):
         return not_applicable(name, statement, "no pair of records qualifies")
-    beyond, worst = times[~(differences <= TIME)], int(np.argmax(differences))
-    detail = f"{len(differences)} pairs of records; largest at t = {times[worst]:.4g}"
-    return at_most(name, statement, float(differences[worst]), TIME, detail, float(beyond[0]) if len(beyond) else None)
+    return largest_at_most(name, statement, differences, times, TIME, f"{len(differences)} pairs of records; largest at t = {{}}")
 
 
 def _rate_differences(records: FlowRecords) -> tuple[np.ndarray, np.ndarray]:
@@ -258,7 +252,7 @@ def late_law(records: FlowRecords) -> Verdict:
 
 
 def escape_times(records: FlowRecords) -> Verdict:
-    """Say how far an integrator that jumps vouches for the time of the first escape of each view: the largest error over the time."""
+    """Say how far an integrator under which neurons wait vouches for the time of the first escape of each view: the largest error over the time."""
     name, statement = "Gradient flow (escape times)", "estimated error of the time of the first escape of a view, over that time: the largest"
     dataset = records.dataset
     if not dataset["escape_error"].notnull().any():

@@ -33,6 +33,13 @@ def relative_difference(recorded: Any, again: Any, size: Any = None) -> float:
     return float(np.where(np.isnan(relative), np.inf, relative).max(initial=0.0))
 
 
+def largest_at_most(name: str, statement: str, values: np.ndarray, times: np.ndarray, bound: float, detail: str = "at t = {}") -> Verdict:
+    """Decide whether the largest of values (n,) at some times is within bound; ``detail`` has a place for the time at which it is the largest."""
+    worst, beyond = int(np.argmax(values)), times[~(values <= bound)]
+    detail = detail.format(f"{times[worst]:.4g}")
+    return at_most(name, statement, float(values[worst]), bound, detail, float(beyond.min()) if len(beyond) else None)
+
+
 def start(evidence: Evidence) -> Verdict:
     """Draw the initial correlations again, and measure again what is measured of them once: each number relative to its own size."""
     first, dataset = evidence.snapshots[0], evidence.run.dataset

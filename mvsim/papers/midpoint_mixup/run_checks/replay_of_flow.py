@@ -12,6 +12,7 @@ from mvsim.judging.verdict import Count, Verdict, at_most, constant, not_applica
 from mvsim.papers.midpoint_mixup.evidence.evidence import Evidence
 from mvsim.papers.midpoint_mixup.run_checks.closeness import Distance
 from mvsim.papers.midpoint_mixup.run_checks.gradient_flow import WIDEST
+from mvsim.papers.midpoint_mixup.run_checks.origin import largest_at_most
 from mvsim.papers.midpoint_mixup.run_checks.replay import FINER, DescentReplay, FlowReplay, replayed_within
 from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, stretches
 
@@ -73,67 +74,33 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     made = Count(sum(replay.stretch.steps[replay.reached - 1] for replay in begun), int(evidence.run.dataset["final_step"]), "steps")
     points = len(evidence.times) - 1 + sum(replay.stretch.end is not None for replay in replays)
     covered = f"{len(times)} of {points} records, after {len(begun)} saved states, {made}"
-    detail = f"{covered}{'' if times.max() >= evidence.times[-1] else ', not to the end'}; largest at t = {times[np.argmax(apart['state'])]:.4g}"
-    learned = _largest("Replay (features)", "fractions of fresh draws on which a view suffices, beside those of the replay at times close to theirs: "
-                       "largest difference", apart["features"], times, DRAWS / options["n_test"])  # fmt: skip
+    covered += "" if times.max() >= evidence.times[-1] else ", not to the end"
+
+    def largest(part: str, statement: str, of: str, bound: float, detail: str = "at t = {}") -> Verdict:
+        return largest_at_most(f"Replay ({part})", statement, apart[of], times, bound, detail)
+
+    flows, rtol, rise = integrator.follows_flow, evidence.rtol, max(part.rise for part in parts)
+    followed = f"largest difference from the flow integrated from saved states with rtol = {FINER * rtol:g}, in units of the tolerance of a step"
+    repeated = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
+    states = largest("states", followed if flows else repeated, "state", LARGEST if flows else REPEATED, f"{covered}; largest at t = {{}}")
+    statement = "fractions of fresh draws on which a view suffices, beside those of the replay at times close to theirs: largest difference"
+    learned = largest("features", statement, "features", DRAWS / options["n_test"])
     if DRAWS / options["n_test"] >= TELLING:
         learned = replace(learned, status="inconclusive", detail=f"with n_test = {options['n_test']} no fraction tells; take 4 draws or more")
-    accuracy = _largest("Replay (training accuracy)", "training accuracy beside that of the replay at times close to its own: largest difference",
-                        apart["accuracy"], times, POINTS / p.N)  # fmt: skip
-    margins = _largest(
-        "Replay (margins)",
-        "least margins of training points, beside those of the replay at times close to theirs: largest difference over 1 + |margin|",
-        apart["margin"], times, MARGIN * evidence.rtol if integrator.follows_flow else REPEATED,
-    )  # fmt: skip
+    statement = "training accuracy beside that of the replay at times close to its own: largest difference"
+    accuracy = largest("training accuracy", statement, "accuracy", POINTS / p.N)
+    statement = "least margins of training points, beside those of the replay at times close to theirs: largest difference over 1 + |margin|"
+    margins = largest("margins", statement, "margin", MARGIN * rtol if flows else REPEATED)
     if np.isnan(evidence.least_margin).all():
-        margins = not_applicable(margins.name, margins.statement, "the file has no margins: it is of an earlier version, or was changed")
-    if not integrator.follows_flow:
-        rises = "largest rise of ln J in one step of gradient descent; negative if it falls in every step"
-        statement = "gradient descent from saved states, repeated, leads to the records: largest difference relative to the largest correlation"
-        return [
-            _states(statement, apart["state"], times, REPEATED, detail, made),
-            learned,
-            accuracy,
-            margins,
-            constant("Replay (descent)", rises, max(part.rise for part in parts)),
-        ]
-    rtol = evidence.rtol
-    where = f"integrated from saved states with rtol = {FINER * rtol:g}"
-    return [
-        _states(f"largest difference from the flow {where}, in units of the tolerance of a step", apart["state"], times, LARGEST, detail, made),
-        at_most("Replay (most states)", f"the same of {PART:g} of the records", float(np.quantile(apart["state"], PART, method="lower")), OF_MOST),
-        _largest(
-            "Replay (dormant)",
-            "dormant own correlations, beside those of the replay at times close to theirs: largest difference, each relative to its own size",
-            apart["dormant"],
-            times,
-            OWN_SIZE * rtol,
-        ),
-        _largest(
-            "Replay (losses)",
-            "ln J at the records, beside that of the replay at times close to theirs: largest difference",
-            apart["loss"],
-            times,
-            min(LOSS * rtol, WIDEST),
-        ),
-        learned,
-        accuracy,
-        margins,
-        at_most(
-            "Replay (descent)",
-            f"the loss falls in every step: largest rise of ln J in one of the {sum(part.steps for part in parts)} steps of the replay",
-            max(part.rise for part in parts),
-            RISE * FINER * rtol,
-        ),
-    ]
-
-
-def _states(statement: str, errors: np.ndarray, times: np.ndarray, bound: float, detail: str, made: Count) -> Verdict:
-    beyond = times[~(errors <= bound)]
-    verdict = at_most("Replay (states)", statement, float(errors.max()), bound, detail, float(beyond.min()) if len(beyond) else None)
-    return replace(verdict, count=made)
-
-
-def _largest(name: str, statement: str, differences: np.ndarray, times: np.ndarray, bound: float) -> Verdict:
-    beyond, worst = times[~(differences <= bound)], int(np.argmax(differences))
-    return at_most(name, statement, float(differences[worst]), bound, f"at t = {times[worst]:.4g}", float(beyond.min()) if len(beyond) else None)
+        margins = not_applicable(margins.name, statement, "the file has no margins: it is of an earlier version, or was changed")
+    verdicts = [replace(states, count=made), learned, accuracy, margins]
+    if not flows:
+        statement = "largest rise of ln J in one step of gradient descent; negative if it falls in every step"
+        return [*verdicts, constant("Replay (descent)", statement, rise)]
+    most = at_most("Replay (most states)", f"the same of {PART:g} of the records", float(np.quantile(apart["state"], PART, method="lower")), OF_MOST)
+    statement = "dormant own correlations, beside those of the replay at times close to theirs: largest difference, each relative to its own size"
+    dormant = largest("dormant", statement, "dormant", OWN_SIZE * rtol)
+    statement = "ln J at the records, beside that of the replay at times close to theirs: largest difference"
+    losses = largest("losses", statement, "loss", min(LOSS * rtol, WIDEST))
+    statement = f"the loss falls in every step: largest rise of ln J in one of the {sum(part.steps for part in parts)} steps of the replay"
+    return [verdicts[0], most, dormant, losses, *verdicts[1:], at_most("Replay (descent)", statement, rise, RISE * FINER * rtol)]

@@ -76,7 +76,7 @@ def features(number: str, statement: str, run: Run, learned: Learned, classes: C
     details = [f"{count.right} of {count.of} classes", *_lasting_text(run, decision)]
     details += [f"a learned view suffices on at least {learned.least_share_text} of D ({100 * CONFIDENCE:g}%, {learned.draws} fresh draws per class)"]
     details += [] if right.all() else [f"not so in {_classes_named(np.flatnonzero(~right))}"]
-    details += [*_partly_text(learned, left_open), *_draws_text(run, learned), *_lost_text(learned, classes), *_unsaved_text(run, learned)]
+    details += [*_partly_text(learned, left_open), *_seen_otherwise(run, learned, classes)]
     name, margin = f"Theorem {number} (features)", margin_above(measured, classes.bound)
     detail = "; ".join(details)
     return Verdict(
@@ -176,21 +176,16 @@ def _percent(shares: np.ndarray) -> str:
     return f"{least} %" if least == most else f"{least} to {most} %"
 
 
-def _draws_text(run: Run, learned: Learned) -> list[str]:
-    """Count the classes of which the run's own draws say something else."""
-    record = is_learned(run.dataset["feature_learned"].to_numpy()[-1])
+def _seen_otherwise(run: Run, learned: Learned, classes: Classes) -> list[str]:
+    """Count the classes of which the run's own draws say something else, and those that have lost a view; say if that may not have been seen."""
+    record, details = is_learned(run.dataset["feature_learned"].to_numpy()[-1]), []
     differs, own = int((record != learned.by_definition).any(axis=1).sum()), run.provenance["options"]["n_test"]
-    return [f"classes in which all draws disagree with the {own} of the run: {differs}"] if differs else []
-
-
-def _lost_text(learned: Learned, classes: Classes) -> list[str]:
-    lost = int(learned.lost.any(axis=1).sum())
-    while_trained = f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
-    return [f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}"] if lost else []
-
-
-def _unsaved_text(run: Run, learned: Learned) -> list[str]:
-    """Say if no state was saved between when training accuracy became 1 and the end: views that were lost and learned again are not seen."""
+    if differs:
+        details.append(f"classes in which all draws disagree with the {own} of the run: {differs}")
+    if lost := int(learned.lost.any(axis=1).sum()):
+        while_trained = f", {int(classes.lost.sum())} of them while training accuracy was 1" if classes.lost.any() else ""
+        details.append(f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}")
     trained = trained_since(run, learned)
-    unseen = np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier)
-    return [f"no state was saved after t = {trained:.4g}: lost views are not seen"] if unseen else []
+    if np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier):
+        details.append(f"no state was saved after t = {trained:.4g}: lost views are not seen")
+    return details
