@@ -7,13 +7,13 @@ Its solution is a stationary point of the proximal objective
 and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
 flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
 activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
-half as large; else the Hessian, an arrow matrix that costs ten gradients, is made anew there, and then the step shortened. None moves a correlation
+half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs ten gradients, is made anew there. None moves a correlation
 by more than the largest one: along directions in which the Hessian is nearly 0, a correction can be a thousand times as long.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
 arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor. At a kink Phi may be concave, where the arrow is
 not: corrections would be small far from the solution. There the change of the gradient counts as a fifth of the expected one (M. J. D. Powell,
 Mathematical Programming 14, 1978), so that each correction is five times as long as the one before.
-Started from the state before instead of an extrapolation, and solved to a twentieth of what a step may be wrong, this solves equations that
+Started from the state before instead of an extrapolation, and solved to a part of what a step may be wrong, this solves equations that
 secants of single coordinates, Anderson's mixing and averaged Hessians do not.
 """
 
@@ -32,8 +32,11 @@ LARGEST_OF_ALL = 30.0
 SECANTS, DAMPED = 4, 0.2
 """Changes of the gradient that are remembered within one equation, and the least part of the expected change that one counts as."""
 
-HALVINGS, SHORTER = 8, 0.35
+ATTEMPTS, SHORTER = 8, 0.35
 """Attempts at one iterate, and by what they become shorter."""
+
+BEFORE_HESSIAN = 2
+"""How often an iterate is made shorter before a new Hessian is made, which costs ten gradients."""
 
 
 class Accuracy(NamedTuple):
@@ -145,14 +148,14 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         if accuracy.allows(r, d, stiff.doubt(gamma)):
             return Solution(x + d, iteration, True, gradient)
         part = min(1.0, float(np.abs(x).max() / max(np.abs(d).max(), 1e-300)))
-        for _ in range(HALVINGS):
+        for attempt in range(ATTEMPTS):
             x_next = x + part * d
             phi_next, r_next, gradient_next = evaluated(x_next)
             d_next = -stiff.solve(r_next, gamma)
             size_next = accuracy.size(d_next)
             if np.isfinite(phi_next) and (phi_next <= phi + 1e-13 * abs(phi) or size_next < 0.5 * size):
                 break
-            if fresh or not np.isfinite(phi_next):
+            if fresh or attempt < BEFORE_HESSIAN or not np.isfinite(phi_next):
                 part *= SHORTER
             else:
                 stiff.linearise(c, x)

@@ -185,9 +185,8 @@ class Stage:
             solution = minimise(self.stiff, self.now.c, self.now.c[S], target[S], gamma, self.steps.fine_accuracy(self.stiff, self.now.c))
         except np.linalg.LinAlgError:
             return
-        if solution.solved:
-            c = with_entries(self.now.c, S, solution.x)
-            self.now = Moment(self.chart, c, np.where(self.stiff.mask, (c - target) / gamma, self.now.v))
+        c = with_entries(self.now.c, S, solution.x)  # nearer to the solution even if that was not reached
+        self.now = Moment(self.chart, c, np.where(self.stiff.mask, (c - target) / gamma, self.now.v))
 
     def _with(self, c: np.ndarray, few: np.ndarray) -> np.ndarray:
         return with_entries(c, self.index, few[self._place])
