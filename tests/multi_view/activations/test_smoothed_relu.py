@@ -36,6 +36,12 @@ def test_derivatives_are_complex_step_derivatives(rho, alpha):
     assert_components_close(smoothed_relu_second_derivative(z, rho, alpha), curvature, FEW_OPERATIONS, 0)
 
 
+def test_plain_relu_at_power_one():
+    z = np.array([-2.0, -1e-300, 0.0, 1e-300, 0.3, 0.7, 5.0])
+    assert_components_close(mvsim.smoothed_relu(z, 0.7, 1), np.maximum(z, 0), FEW_OPERATIONS, 0)
+    np.testing.assert_array_equal(mvsim.smoothed_relu_derivative(z, 0.7, 1), [0, 0, 0, 1, 1, 1, 1])
+
+
 def test_far_values_keep_their_digits():
     """The polynomial part must not overflow or pollute the linear one, nor underflow where float64 still has room."""
     assert mvsim.smoothed_relu(1e300, 0.1, 8) == 1e300

@@ -19,7 +19,7 @@ from mvsim.papers.midpoint_mixup.run_checks.stretches import Budget, stretches
 from mvsim.runs.run import Run
 from mvsim.runs.simulation.field import field_of
 
-QUICK, WHOLE = 0.09, 1.0
+QUICK, WHOLE = 0.09, 0.4
 """Parts of the work that a replay may take."""
 
 
