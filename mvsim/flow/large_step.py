@@ -34,7 +34,7 @@ from mvsim.flow.stiff_neurons import StiffNeurons
 LARGEST_RATIO = 2.4
 """h / h_before up to which the formula of second order is stable."""
 
-SOLVED, OWN_SOLVED = 3.0, 1.0
+SOLVED, OWN_SOLVED = 3.0, 0.1
 """Parts of the tolerance to which the equation of a step is solved, in units of the field: all correlations in the root mean square, and own ones."""
 
 SETTLED, RESIDUAL, SETTLING = 1e-4, 0.01, 30

@@ -73,7 +73,10 @@ class Stage:
         forecast = forecast_of(layout, mask, now, past and past.moment, charted, self._learned)
         index, times = self._rivals(forecast)
         chosen = self._chosen(stiff, mask, charted, index, times, time)
-        self._longest = LONGEST * float(times[~chosen[layout.neuron[index]]].min(initial=np.inf))
+        waits = ~chosen[layout.neuron[index]]
+        self._longest = LONGEST * float(times[waits].min(initial=np.inf))
+        view = np.where(layout.is_own[index], layout.view[index], -1)
+        self._views_wait = np.setdiff1d(view[waits], [-1, *view[~waits]]).size > 0
 
         by_class = chosen.reshape(layout.shape[:2])
         count = int(by_class.sum(axis=1).max())
@@ -153,10 +156,10 @@ class Stage:
         return self._longest - self._elapsed
 
     def is_over(self, forecast: Forecast, h: float) -> bool:
-        """Whether half of the time is over, a force has changed, or the next escape comes after one that waits may."""
+        """Whether half of the time is over, a force has changed while a view waits, or the next escape comes after one that waits may."""
         w, begun = self.now.w[self._probes], self._speeds
         waits = self.now.u[self._probes] < self.layout.threshold[self._probes]
-        changed = bool((waits & (np.abs(w - begun) > CHANGED * np.maximum(np.abs(w), np.abs(begun)))).any())
+        changed = self._views_wait and bool((waits & (np.abs(w - begun) > CHANGED * np.maximum(np.abs(w), np.abs(begun)))).any())
         return changed or self.left < 0.5 * self._longest or float(forecast.times.min(initial=np.inf)) - h > self.left
 
     def finished(self) -> tuple[Moment, Past, np.ndarray]:
