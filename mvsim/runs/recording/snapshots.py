@@ -23,7 +23,8 @@ class Snapshots:
         """Keep a state that is recorded if it is worth it; ``view_gap`` (k,) is Delta_y there, ``entry_step`` (k, m, V) as in `EscapeLog`."""
         opened = self._opened | is_open(view_gap)
         views_escaped = previous_step is not None and _escapes_doubled(entry_step, previous_step, state.step)
-        if state.step == 0 or str(state.step).rstrip("0") in ("1", "2", "5") or views_escaped or _doubled(self._opened, opened):
+        round_step = state.step == 0 or str(state.step).rstrip("0") in ("1", "2", "5")  # 0, or 1, 2 or 5 times a power of ten
+        if round_step or views_escaped or _doubled(self._opened, opened):
             self.states.append(state)
         self._opened = opened
 
