@@ -154,8 +154,10 @@ def _shared_noise(p: Parameters, mixes: bool) -> Needs:
     plan = 2 * blocks + 4 * extra + 5 * meetings + 6 * apart
     # Derivatives of soft labels stay, and the tables; their changes are there in a product. Before any of that, coincidences are sorted.
     moments = 0 if order is None else 2 * used * ((order + 1) * (p.features + p.m) + N)
-    rates = min(p.m, 2) * 2 * p.V
-    hessian = (rates + 4) * N * N + 10 * (k * rates) ** 2 + k * N * used
+    # Coincidences are sorted once more, by classes; then there are sums over pairs with what they are made of, then the matrix.
+    rates = min(p.m, 2) * p.V
+    of_points = N * N + rates * N * used * (k + 4) // k
+    hessian = 10 * meetings + max(of_points + max(16 * meetings, 9 * (k * rates) ** 2), 20 * (k * rates) ** 2)
     return Needs(_shared_points(p, N) + 2 * tables + terms + plan, max(product + tables + moments, 22 * apart - 2 * tables), hessian)
 
 

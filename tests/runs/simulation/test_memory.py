@@ -136,11 +136,20 @@ def test_predicted_memory_of_the_tests_of_feature_learning_is_what_they_take(noi
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
 
 
-@pytest.mark.parametrize("fields", [{"k": 10, "N": 2000}, {"k": 14, "N": 1000, "C_P": 3}])
-def test_predicted_memory_of_the_hessian_of_single_points_is_what_it_takes(fields):
+@pytest.mark.parametrize(
+    ("method", "fields"),
+    [
+        ("erm", {"k": 10, "N": 2000}),
+        ("erm", {"k": 14, "N": 1000, "C_P": 3}),
+        ("midpoint", {"k": 10, "N": 1000}),
+        ("midpoint", {"k": 30}),
+        ("midpoint", {"k": 6, "N": 500, "noise": "point"}),
+    ],
+)
+def test_predicted_memory_of_the_hessian_is_what_it_takes(method, fields):
     """With two neurons of a class escaped."""
     p = mvsim.Parameters(m=4, **fields)
-    objective, c = mvsim.objective("erm", p, mvsim.sample_dataset(p, 0)), mvsim.initial_correlations(p, 0)
+    objective, c = mvsim.objective(method, p, mvsim.sample_dataset(p, 0)), mvsim.initial_correlations(p, 0)
     c[np.arange(p.k), :2, np.arange(p.k)] = 3.0
     objective.loss_and_gradient(c)
     tracemalloc.start(1)
@@ -149,7 +158,7 @@ def test_predicted_memory_of_the_hessian_of_single_points_is_what_it_takes(field
         measured = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    predicted = 8 * memory_of(p, "auto").run(p, False).stiff_hessian
+    predicted = 8 * memory_of(p, "auto").run(p, OBJECTIVES[method].mixes).stiff_hessian
     assert agrees(predicted, measured), f"predicted {predicted / 2**20:.1f} MiB, measured {measured / 2**20:.1f} MiB"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mvsim.losses import AllPairs
 from mvsim.multi_view.kernels.evaluation import Evaluation
 from mvsim.multi_view.kernels.shared_noise.columns import Columns
-from mvsim.multi_view.kernels.shared_noise.layout import Layout, PairBlocks, PairPlan, plan_pairs
+from mvsim.multi_view.kernels.shared_noise.layout import Layout, Meetings, PairBlocks, PairPlan, by_classes, plan_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_by_moments import MomentSums
 from mvsim.multi_view.kernels.shared_noise.sums_direct import DirectSums, Neurons
 from mvsim.multi_view.kernels.shared_noise.tables import Block, Derivatives, Values
@@ -57,6 +57,11 @@ class PairsOfPoints:
     def values_buffer(self) -> Values:
         """Memory for the values at one c, used again and again."""
         return self.empty_values()
+
+    @cached_property
+    def meetings_by_classes(self) -> tuple[Meetings, np.ndarray]:
+        """See `by_classes`."""
+        return by_classes(self.layout, self.plan)
 
     @cached_property
     def targets(self) -> Derivatives:

@@ -48,11 +48,12 @@ class Escaped:
         return Readers(
             order=self.order,
             place=self.place,
+            start=self.start,
             labels=layout.labels,
             pattern=layout.pattern,
             feature=layout.feature,
             signal=layout.signal,
-            real=self.real,
+            count=self.real.sum(axis=1),
             c=self.c,
             noise=self.noise,
             over_scale=1.0 / self.activation.scale,

@@ -207,6 +207,18 @@ def plan_pairs(layout: Layout, lam: float, symmetric: bool) -> PairPlan:
     )
 
 
+def by_classes(layout: Layout, plan: PairPlan) -> tuple[Meetings, np.ndarray]:
+    """Return the coincidences of every ordered pair, sorted by the classes y and s of both points and by the first, and where each y k + s begins."""
+    meetings = plan.meetings
+    if plan.symmetric:
+        apart = meetings.where(meetings.i != meetings.j)
+        swapped = Meetings(apart.pair, apart.j, apart.q, apart.i, apart.p)
+        meetings = Meetings(*map(np.concatenate, zip(meetings, swapped, strict=True)))
+    classes = layout.labels[meetings.i] * layout.k + layout.labels[meetings.j]
+    order = np.lexsort((meetings.i, classes))
+    return meetings.where(order), np.searchsorted(classes[order], np.arange(layout.k**2 + 1))
+
+
 def block_terms(layout: Layout, plan: PairPlan) -> Terms:
     """Return the noise on noise of each block, as points 0 .. B - 1."""
     g, h = plan.blocks.T

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
 from mvsim.losses import CrossEntropy
-from mvsim.multi_view.kernels.jit.threads import run_ranges
 from mvsim.multi_view.kernels.limits import LARGEST_OUTPUT
 from mvsim.multi_view.kernels.shared_noise.all_pairs import PairsOfPoints
 from mvsim.multi_view.kernels.shared_noise.layout import PairBlocks
-from mvsim.multi_view.kernels.shared_noise.loops.hessian import pair_probabilities
 from mvsim.multi_view.kernels.shared_noise.loops.softmax import linear_part, log_partition_of_pairs
 from mvsim.multi_view.kernels.shared_noise.loops.softmax_tangent import softmax_curvature_of_pairs
 from mvsim.multi_view.kernels.shared_noise.sums_direct import Neurons
@@ -48,10 +46,19 @@ class PairSoftmax:
         return bool((self._largest < LARGEST_OUTPUT).all())
 
     def loss_and_derivative(self) -> tuple[float, Derivatives]:
-        sums = np.empty(len(self._pairs.blocks))
-        arguments = self._pairs, self._exponentials, self._targets, sums
-        self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, *arguments))
+        sums = self._log_partition(PairProbability.empty(0, True))
         return float(sums.sum() - self._linear.sum()), self._derivatives
+
+    def probability_and_derivative(self) -> tuple[PairProbability, Derivatives]:
+        probability = PairProbability.empty(len(self._pairs.labels), self._pairs.symmetric)
+        self._log_partition(probability)
+        return probability, self._derivatives
+
+    def _log_partition(self, probability: PairProbability) -> np.ndarray:
+        sums = np.empty(len(self._pairs.blocks))
+        arguments = self._pairs, self._exponentials, self._targets, sums, *probability
+        self._neurons.run_blocks(len(sums), lambda b0, b1: log_partition_of_pairs(b0, b1, *arguments))
+        return sums
 
     def derivative_and_change(self, tangents: Values) -> tuple[Derivatives, Derivatives]:
         """Return the derivative, and how it changes where the values move by ``tangents``, whose place it takes."""
@@ -60,32 +67,26 @@ class PairSoftmax:
         return self._derivatives, Derivatives(*tangents)
 
 
-@dataclass(frozen=True, eq=False)
-class PairProbability:
-    """The softmax at z_ij for the class of the first point and for that of the second, (N, N) each."""
+class PairProbability(NamedTuple):
+    """The softmax at z_ij, (N, N) each: first[i, j] for the class of i, second[j, i] for that of j; the same array if the pairs are symmetric."""
 
     first: np.ndarray
     second: np.ndarray
 
     @staticmethod
-    def of_exponentials(pairs: PairBlocks, exponentials: Exponentials, threads: int) -> PairProbability:
-        """Compute it from exponentials."""
-        N = len(pairs.labels)
-        first, second = np.empty((N, N)), np.empty((N, N))
-        run_ranges(len(pairs.blocks), threads, lambda b0, b1: pair_probabilities(b0, b1, pairs, exponentials, first, second))
-        return PairProbability(first, second)
+    def empty(N: int, symmetric: bool) -> PairProbability:
+        first = np.empty((N, N))
+        return PairProbability(first, first if symmetric else np.empty((N, N)))
 
 
 def probability_and_derivative(pairs: PairsOfPoints, values: Values) -> tuple[PairProbability, Derivatives]:
     """Return both from values of any size, block by block."""
     labels, D, loss = pairs.layout.labels, pairs.no_derivatives(), CrossEntropy()
-    first, second = np.empty((len(labels), len(labels))), np.empty((len(labels), len(labels)))
+    probability = PairProbability.empty(len(labels), pairs.plan.symmetric)
     for block in pairs.written_out:
         outputs, visited = block.gather(values), block.weight > 0.0
         block.scatter(D, block.weight * loss.residual(outputs, block.targets))
         phi, (i, j) = softmax(outputs[:, visited], axis=0), (index[visited] for index in block.places)
         columns = np.arange(len(i))
-        first[i, j], second[i, j] = phi[labels[i], columns], phi[labels[j], columns]
-        if pairs.plan.symmetric:
-            first[j, i], second[j, i] = second[i, j], first[i, j]
-    return PairProbability(first, second), D
+        probability.first[i, j], probability.second[j, i] = phi[labels[i], columns], phi[labels[j], columns]
+    return probability, D

@@ -99,10 +99,10 @@ class SoftmaxSum:
 
     def probability_and_derivative(self, c: np.ndarray) -> tuple[PairProbability, Derivatives]:
         """Return the softmax at all pairs for the classes of their points, and the derivative of the loss by the values."""
-        forward, blocks, threads = self._forward(c), self._pairs.blocks, self._neurons.threads
+        forward = self._forward(c)
         softmax = self._exponentials(forward)
         if softmax is not None:
-            return PairProbability.of_exponentials(blocks, Exponentials(*self._pairs.values_buffer), threads), softmax.loss_and_derivative()[1]
+            return softmax.probability_and_derivative()
         self._neurons.run(forward)
         return probability_and_derivative(self._pairs, self._pairs.values_buffer)
 

@@ -144,11 +144,11 @@ def pair_gradient(counters, c, others, constants, memory, gradient):
     for y in range(k):
         if not memory.largest[y] < LARGEST_OUTPUT:
             return
-    parts = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE
+    parts, nowhere = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE, np.empty((0, 0))
     part = take(counters, SOFTMAX)
     while part < parts:
         first, last = part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks)
-        log_partition_of_pairs(first, last, constants.pairs, memory.exponentials, constants.targets, memory.sums)
+        log_partition_of_pairs(first, last, constants.pairs, memory.exponentials, constants.targets, memory.sums, nowhere, nowhere)
         mark_done(counters, SOFTMAX)
         part = take(counters, SOFTMAX)
     wait_for(counters, SOFTMAX, parts)

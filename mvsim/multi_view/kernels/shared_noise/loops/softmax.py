@@ -55,14 +55,15 @@ def sum_of_logarithms(Z):
 
 
 @njit(**SUMS)
-def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums):
+def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums, first_phi, second_phi):
     """Fill sums[block] with the weighted sum of log Z for blocks b0 .. b1 - 1, and put derivatives in the place of exponentials.
 
     Every entry of the tables belongs to one block; it becomes the derivative of the loss, which is that of the sums less the target. With
-    ``pairs.symmetric`` (lam = 1/2, V is U) a block visits i <= j only and counts i < j twice; pairs i = j are extra.
+    ``pairs.symmetric`` (lam = 1/2, V is U) a block visits i <= j only and counts i < j twice; pairs i = j are extra. The softmax itself goes to
+    first_phi and second_phi, see `mvsim.multi_view.kernels.shared_noise.pair_softmax.PairProbability`, if these are not empty.
     """
     start, extra_start, extra_pairs = pairs.start, pairs.extra_start, pairs.extra_pairs
-    weight, symmetric = pairs.weight, pairs.symmetric
+    weight, symmetric, labels = pairs.weight, pairs.symmetric, pairs.labels
     U, V, terms = exponentials.U, exponentials.V, exponentials.terms
     k, blocks, largest = U.shape[0], len(pairs.blocks), 0
     for g in range(len(start) - 1):
@@ -87,6 +88,15 @@ def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums):
             for b in range(cols):
                 Y[y, b] = second[b] * noise
         np.dot(X.T, Y, Z)
+        if len(first_phi):
+            for a in range(rows):
+                s = labels[i0 + a]
+                for b in range(cols):
+                    first_phi[i0 + a, j0 + b] = X[s, a] * Y[s, b] / Z[a, b]
+            for b in range(cols):
+                s = labels[j0 + b]
+                for a in range(rows):
+                    second_phi[j0 + b, i0 + a] = X[s, a] * Y[s, b] / Z[a, b]
         # What is not a plain pair counts as log 1 here and with weight 0 below.
         for e in range(extra_start[block], extra_start[block + 1]):
             Z[extra_pairs[e, 0] - i0, extra_pairs[e, 1] - j0] = 1.0
@@ -116,6 +126,9 @@ def log_partition_of_pairs(b0, b1, pairs, exponentials, targets, sums):
                 work[y] = X[y, a] * Y[y, b] * terms[y, blocks + e]
                 partition += work[y]
             total += w * math.log(partition)
+            if len(first_phi):
+                i, j = extra_pairs[e, 0], extra_pairs[e, 1]
+                first_phi[i, j], second_phi[j, i] = work[labels[i]] / partition, work[labels[j]] / partition
             for y in range(k):
                 share = work[y] * (w / partition)
                 from_X[y, a] += share
