@@ -20,7 +20,7 @@ def kept(records, escapes=(), opens=()):
         gap = np.array([np.log(K) * (1.0 if i < len(opens) and opens[i] <= step else 0.99) for i in range(K)])
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), gap, entry_step, previous)
         previous = step
-    return [state.step for state in snapshots.states]
+    return list(snapshots.records["snapshot_step"])
 
 
 def test_round_steps_are_kept():
@@ -48,12 +48,12 @@ def test_more_neurons_of_a_view_are_no_new_escape():
     for step, neuron in ((31, 0), (33, 1), (37, 2)):
         entry_step[0, neuron, 0] = step
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), np.zeros(K), entry_step, step - 2)
-    assert [state.step for state in snapshots.states] == [31]
+    assert list(snapshots.records["snapshot_step"]) == [31]
 
 
 def test_what_lies_after_a_step_is_forgotten():
     snapshots = Snapshots(K)
     for step in (0, 1, 2, 5):
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), np.zeros(K), np.full((K, M, V), -1), None)
-    snapshots.forget_after(2, keep=False, view_gaps=[np.zeros(K)])
-    assert [state.step for state in snapshots.states] == [0, 1]
+    snapshots.forget_after(2, keep=False, view_gaps=np.zeros((1, K)))
+    assert list(snapshots.records["snapshot_step"]) == [0, 1]
