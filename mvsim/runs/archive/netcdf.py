@@ -92,7 +92,7 @@ class _Kept:
         if self.error is None:
             try:
                 return act(*arguments)
-            except Exception as error:  # noqa: BLE001 - raised at the end, whatever it is
+            except Exception as error:  # raised at the end, whatever it is
                 self.error = error
         return 0
 
