@@ -1,5 +1,7 @@
 """Which states of a trajectory are kept in full: at round steps, and where escapes or gaps pass a power of two."""
 
+import weakref
+
 import numpy as np
 from looping import looping
 
@@ -57,3 +59,13 @@ def test_what_lies_after_a_step_is_forgotten():
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), np.zeros(K), np.full((K, M, V), -1), None)
     snapshots.forget_after(2, keep=False, view_gaps=np.zeros((1, K)))
     assert list(snapshots.records["snapshot_step"]) == [0, 1]
+
+
+def test_what_the_integrator_carries_is_not_kept():
+    """It is several times as large as the state."""
+    snapshots, memory = Snapshots(K), np.zeros(3)
+    snapshots.consider(State(1, 1.0, np.zeros((K, M, K, V)), memory=memory), np.zeros(K), np.full((K, M, V), -1), None)
+    carried = weakref.ref(memory)
+    del memory
+    assert list(snapshots.records["snapshot_step"]) == [1]
+    assert carried() is None
