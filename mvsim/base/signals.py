@@ -49,7 +49,7 @@ def on_deferred_signal(tell: Callable[[], None]) -> Iterator[None]:
 def defer_signals() -> Iterator[None]:
     """Let SIGINT, SIGTERM and SIGHUP take effect after the block, which is short.
 
-    Compilers call back into Python, and ctypes drops an exception that is raised in such a callback, after it has printed it.
+    Compilers and HDF5 call back into Python, and an exception that is raised in such a callback is dropped after it has been printed.
     """
     arrived: list[tuple[int, Any]] = []
 

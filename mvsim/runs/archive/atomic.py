@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from mvsim.base.echo import path_text
 from mvsim.base.errors import UsageError
@@ -38,7 +39,7 @@ def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
         # 0o666 leaves the permissions to the umask, as for any other file the user makes; tempfile would make it private.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             yield descriptor, temporary
         finally:
@@ -48,24 +49,32 @@ def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
             temporary.unlink()
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Make ``data`` the contents of the file ``path``.
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Give an empty file, to write and to read, which becomes the file ``path`` at the end of the block; after an error ``path`` is as it was.
 
-    Whoever opens the file at any instant, even after a crash of the writer or of the machine, finds the old contents or the new ones.
+    Whoever opens ``path`` at any instant, even after a crash of the writer or of the machine, finds the old contents or the new ones.
     """
     target = target_of(path)
     if is_special(target):
         raise OSError(errno.EINVAL, "not an ordinary file", str(target))
     with temporary_file(target) as (descriptor, temporary):
         try:
-            rest = memoryview(data)
-            while rest:  # a write may be short, on a disk that fills up for one
-                rest = rest[os.write(descriptor, rest) :]
+            with open(descriptor, "w+b", closefd=False) as file:
+                yield file
             os.fsync(descriptor)
             temporary.replace(target)
         except OSError as error:  # it does not say of which file
+            if error.errno is None:  # one of HDF5, in words of its own
+                raise
             raise OSError(error.errno, error.strerror, str(path)) from None
     _sync_directory(target.parent)
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
+    """Make ``data`` the contents of the file ``path``, as `replacing` does."""
+    with replacing(path) as file:
+        file.write(data)
 
 
 def remove_stale(target: Path) -> None:

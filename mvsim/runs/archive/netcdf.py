@@ -1,4 +1,4 @@
-"""The bytes of a NetCDF4 file, written by h5py.
+"""A NetCDF4 file, written by h5py.
 
 NetCDF4 is HDF5 with dimension scales. Writing them here takes 10 ms for the variables of a run, where xarray and h5netcdf need
 130 ms, and a run is saved again and again. Reading is left to xarray.
@@ -6,11 +6,13 @@ NetCDF4 is HDF5 with dimension scales. Writing them here takes 10 ms for the var
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Hashable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+
+from mvsim.base.signals import defer_signals
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,24 +21,27 @@ _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:9d}"
 """Name of the scale of a dimension without coordinate, as the NetCDF4 format prescribes it."""
 
 
-_FILES = itertools.count()
-"""Numbers the files in memory: HDF5 takes two open ones of the same name, in two threads, for the same file."""
-
-
-_COMPRESSED = {"compression": "gzip", "compression_opts": 1, "shuffle": True, "chunks": True}
-"""Of correlations 0.6 of the bytes remain, at 70 MB/s: leading bytes change little in time, and the filter that shuffles bytes puts them together."""
-
 _WORTHWHILE = 1 << 15
 """Bytes of a variable from which on it is compressed."""
 
+_CHUNK = 1 << 14
+"""Bytes that are compressed together. At k = 50 twice or half as many are compressed less: series differ, and small pieces cost room of their own."""
 
-def netcdf_bytes(
-    dataset: xr.Dataset, attributes: Mapping[str, str | int | float], group: str = "", members: Collection[str] = (), *, compress: bool = False
-) -> bytes:
-    """Return ``dataset`` as the contents of a NetCDF4 file; no fill value is declared, so that NaN is a value like any other and keeps its bits."""
+
+def write_netcdf(
+    target: IO[bytes],
+    dataset: xr.Dataset,
+    attributes: Mapping[str, str | int | float],
+    group: str = "",
+    members: Collection[str] = (),
+    *,
+    compress: bool = False,
+) -> None:
+    """Write ``dataset`` to an empty file as NetCDF4; no fill value is declared, so that NaN is a value like any other and keeps its bits."""
     import h5py
 
-    with h5py.File(f"memory-{next(_FILES)}", "w", driver="core", backing_store=False, track_order=True) as file:
+    # Without a cache: each chunk is written once, as a whole, and caches of all variables would be a copy of much of the data.
+    with _kept_errors(target) as kept, h5py.File(kept, "w", track_order=True, rdcc_nbytes=0) as file:
         for key, text in attributes.items():
             file.attrs[key] = text
         stored = {}
@@ -47,7 +52,7 @@ def netcdf_bytes(
                 values, labels["dtype"] = values.astype(np.int8), "bool"
             if name in dataset.data_vars and (coordinates := _coordinates(dataset, variable.dims)):
                 labels["coordinates"] = coordinates
-            filters = _COMPRESSED if compress and values.nbytes >= _WORTHWHILE else {}
+            filters = _compressed(values) if compress and values.nbytes >= _WORTHWHILE else {}
             stored[name] = (within if name in members else file).create_dataset(name, data=values, **filters)
             stored[name].attrs.update(labels)
         scales = {}
@@ -61,8 +66,70 @@ def netcdf_bytes(
             if name not in scales:
                 for axis, dim in enumerate(variable.dims):
                     stored[name].dims[axis].attach_scale(scales[dim])
-        file.flush()
-        return file.id.get_file_image()
+
+
+def _compressed(values: np.ndarray) -> dict[str, Any]:
+    """Return how a variable is compressed: of correlations 0.4 to 0.6 of the bytes remain, at 60 MB/s.
+
+    Leading bytes change little along the first axis, which is time, and the filter that shuffles bytes puts them together. So a chunk has as much
+    of that axis as it holds, and of the others from the last on what room is left.
+    """
+    room, chunk = _CHUNK // values.itemsize, list[int]()
+    for size in (len(values), *reversed(values.shape[1:])):
+        chunk.append(max(1, min(size, room)))
+        room //= chunk[-1]
+    return {"compression": "gzip", "compression_opts": 4, "shuffle": True, "chunks": (chunk[0], *reversed(chunk[1:]))}
+
+
+class _Kept:
+    """A file as HDF5 sees it, which keeps its first error, and does nothing any more: HDF5 would print it, go on, and crash at times."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.error: Exception | None = None
+
+    def _attempt(self, act: Callable[..., int | None], *arguments: Any) -> int | None:
+        if self.error is None:
+            try:
+                return act(*arguments)
+            except Exception as error:  # raised at the end, whatever it is
+                self.error = error
+        return 0
+
+    def seek(self, *place: int) -> int | None:
+        return self._attempt(self._file.seek, *place)
+
+    def tell(self) -> int | None:
+        return self._attempt(self._file.tell)
+
+    def write(self, data: memoryview) -> int | None:
+        return self._attempt(self._file.write, data)
+
+    def truncate(self, size: int) -> int | None:
+        return self._attempt(self._file.truncate, size)
+
+    def flush(self) -> None:
+        self._attempt(self._file.flush)
+
+    def read(self, size: int) -> bytes:  # never called; h5py knows files by it
+        return self._file.read(size)
+
+    def readinto(self, into: memoryview) -> int | None:
+        return self._attempt(self._file.readinto, into)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _kept_errors(target: IO[bytes]) -> Iterator[_Kept]:
+    """Give a file to write HDF5 to, and raise its first error at the end. Signals wait: they would be raised in a callback, and lost."""
+    kept = _Kept(target)
+    try:
+        with defer_signals():
+            yield kept
+    except Exception:
+        if kept.error is None:
+            raise
+    if kept.error is not None:
+        raise kept.error
 
 
 def _coordinates(dataset: xr.Dataset, dims: tuple[Hashable, ...]) -> str:

@@ -12,9 +12,9 @@ from typing import IO, TYPE_CHECKING, Any
 from mvsim.base.echo import echo, path_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_path
-from mvsim.runs.archive.atomic import write_atomically
+from mvsim.runs.archive.atomic import replacing
 from mvsim.runs.archive.attributes import plain_attributes, provenance_from_text, provenance_text
-from mvsim.runs.archive.netcdf import netcdf_bytes
+from mvsim.runs.archive.netcdf import write_netcdf
 from mvsim.runs.archive.record import open_ordinary
 from mvsim.runs.archive.schema import FORMAT, find_problem
 
@@ -44,10 +44,10 @@ def write_run(path: str | os.PathLike[str], dataset: xr.Dataset, provenance: dic
     if problem:
         raise ValueError(f"this is not a complete run: {problem}")
     attributes = {**plain_attributes(plain), ATTRIBUTE: provenance_text(plain)}
-    # Built in memory, so that all that meets the disk is plain writing of bytes, whose errors are clear.
-    data = seal(netcdf_bytes(dataset, attributes, GROUP, _of_resuming(dataset), compress=plain["status"] != "running"))
     try:
-        write_atomically(path, data)
+        with replacing(path) as file:
+            write_netcdf(file, dataset, attributes, GROUP, _of_resuming(dataset), compress=plain["status"] != "running")
+            seal(file)
     except OSError as error:
         before = "what was saved before is unchanged; " if os.path.exists(path) else ""
         advice = f"{before}correct that and continue with --resume"
@@ -112,13 +112,15 @@ _LENGTH = len(b"\nmvsim sha256 \n") + 64
 _CHUNK = 1 << 20
 
 
-def seal(data: bytes | memoryview) -> bytes:
-    """Return ``data`` with its checksum behind it, without a valid one of which a file is not read.
+def seal(file: IO[bytes]) -> None:
+    """Put the checksum of an open file behind its contents, without a valid one of which a file is not read.
 
     It guards the HDF5 library from damaged bytes, on which it can loop for ever: of 600 small run files with 16 bytes replaced at random, HDF5 2.0
     hung on 9. HDF5 ignores what follows the end that it recorded, and drops it when a file is opened for editing.
     """
-    return b"".join([data, b"\nmvsim sha256 ", hashlib.sha256(data).hexdigest().encode(), b"\n"])
+    checksum = _checksum(file, file.seek(0, os.SEEK_END))
+    file.seek(0, os.SEEK_END)
+    file.write(b"\nmvsim sha256 " + checksum + b"\n")
 
 
 def valid_checksum(file: IO[bytes]) -> str | None:
@@ -126,11 +128,17 @@ def valid_checksum(file: IO[bytes]) -> str | None:
     size = file.seek(0, os.SEEK_END) - _LENGTH
     file.seek(max(size, 0))
     match = _SEAL.fullmatch(file.read())
+    valid = match is not None and _checksum(file, size) == match[1]
     file.seek(0)
+    return match[1].decode() if match is not None and valid else None
+
+
+def _checksum(file: IO[bytes], size: int) -> bytes:
+    """Return the SHA-256 of the first ``size`` bytes of the open ``file``, in hexadecimal digits."""
     digest = hashlib.sha256()
-    while match is not None and size > 0:
+    file.seek(0)
+    while size > 0:
         chunk = file.read(min(size, _CHUNK))
         digest.update(chunk)
         size -= len(chunk) or size  # a file that shrinks meanwhile has no more to give
-    file.seek(0)
-    return digest.hexdigest() if match is not None and digest.hexdigest().encode() == match[1] else None
+    return digest.hexdigest().encode()

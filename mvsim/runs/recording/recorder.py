@@ -16,6 +16,7 @@ from mvsim.runs.recording.entries import EscapeLog, escape_times_by_pace
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.recording.hessian import HESSIAN_EVERY
 from mvsim.runs.recording.observation import Observation, Start
+from mvsim.runs.recording.rows import Rows
 from mvsim.runs.recording.settling import TRAINED, Settling
 from mvsim.runs.recording.snapshots import Snapshots
 from mvsim.runs.recording.variables import When, variables_of
@@ -36,12 +37,12 @@ class Recorder:
         self.feature_test = feature_test
         self.threshold = entered_B(objective.parameters, objective.mixes)
         self.linear_from = objective.escapes_at
-        self.records: dict[str, list[Any]] = {name: [] for name in variables_of(When.RECORD)}
+        self.records = {name: Rows(np.empty(0, variable.dtype)) for name, variable in variables_of(When.RECORD).items()}
         self.snapshots = Snapshots(objective.parameters.k)
         self._seed = seed
 
     @property
-    def times(self) -> list[float]:
+    def times(self) -> Rows:
         """Times of the records."""
         return self.records["time"]
 
@@ -104,9 +105,9 @@ class Recorder:
 
     def forget_after(self, state: State, keep: bool) -> None:
         """Forget everything after a state, and with ``keep`` false its own record too: it lay where an earlier t_end cut, not on a mark."""
-        count = int(np.searchsorted(np.asarray(self.records["step"]), state.step, side="right" if keep else "left"))
+        count = int(np.searchsorted(self.records["step"].values, state.step, side="right" if keep else "left"))
         for values in self.records.values():
-            del values[count:]
-        self.snapshots.forget_after(state.step, keep, self.records["view_gap"])
+            values.forget_from(count)
+        self.snapshots.forget_after(state.step, keep, self.records["view_gap"].values)
         self.entries.forget_after(state.step)
         self.escapes.forget_after(state.step)

@@ -12,6 +12,7 @@ from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.runs.recording.coordinates import with_coordinates
 from mvsim.runs.recording.entries import EscapeLog, escape_errors
 from mvsim.runs.recording.recorder import Recorder
+from mvsim.runs.recording.rows import Rows
 from mvsim.runs.recording.variables import VARIABLES, When, variables_of
 
 if TYPE_CHECKING:
@@ -22,13 +23,12 @@ MEMORY = "memory_"
 
 
 def to_dataset(recorder: Recorder, state: State, resume: State, integrator: Integrator) -> xr.Dataset:
-    """Return everything recorded, with ``state`` as the final one and ``resume`` as that from which the run can go on."""
+    """Return everything recorded, with ``state`` as the final one and ``resume`` as that from which the run can go on; large arrays are views."""
     import xarray as xr
 
     values: dict[str, Any] = {
         **recorder.start_values,
-        **recorder.records,
-        **{name: [variable.measured(snapshot) for snapshot in recorder.snapshots.states] for name, variable in variables_of(When.SNAPSHOT).items()},
+        **{name: rows.values for name, rows in (recorder.records | recorder.snapshots.records).items()},
     }
     for when, source in ((When.ENTRIES, recorder.entries), (When.ESCAPES, recorder.escapes), (When.FINAL, state), (When.RESUME, resume)):
         values |= {name: variable.measured(source) for name, variable in variables_of(when).items()}
@@ -50,9 +50,8 @@ def restore(recorder: Recorder, dataset: xr.Dataset, integrator: Integrator) -> 
     """Let a recorder take over what a saved run has recorded; return its final state and the one from which it can go on."""
     saved = {name: dataset[name].values for name in VARIABLES}
     recorder.start_values = {name: saved[name] for name in variables_of(When.START)}
-    recorder.records = {name: list(saved[name]) for name in variables_of(When.RECORD)}
-    by_field = _fields(saved, When.SNAPSHOT)
-    recorder.snapshots.states = [_state({name: values[i] for name, values in by_field.items()}) for i in range(dataset.sizes["snapshot"])]
+    recorder.records = {name: Rows(saved[name]) for name in variables_of(When.RECORD)}
+    recorder.snapshots.records = {name: Rows(saved[name]) for name in variables_of(When.SNAPSHOT)}
     recorder.entries = EscapeLog(recorder.threshold, **{name: values.copy() for name, values in _fields(saved, When.ENTRIES).items()})
     recorder.escapes = EscapeLog(recorder.linear_from, **{name: values.copy() for name, values in _fields(saved, When.ESCAPES).items()})
     memory = integrator.unpack({str(name).removeprefix(MEMORY): values.values for name, values in dataset.items() if str(name).startswith(MEMORY)})

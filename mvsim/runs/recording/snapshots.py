@@ -6,6 +6,8 @@ import numpy as np
 
 from mvsim.flow import State
 from mvsim.multi_view.diagnostics import is_open
+from mvsim.runs.recording.rows import Rows
+from mvsim.runs.recording.variables import When, variables_of
 
 
 class Snapshots:
@@ -16,7 +18,7 @@ class Snapshots:
     """
 
     def __init__(self, k: int) -> None:
-        self.states: list[State] = []
+        self.records = {name: Rows(np.empty(0, variable.dtype)) for name, variable in variables_of(When.SNAPSHOT).items()}
         self._opened = np.zeros(k, dtype=bool)  # classes in which Delta_y has been log k or more
 
     def consider(self, state: State, view_gap: np.ndarray, entry_step: np.ndarray, previous_step: int | None) -> None:
@@ -25,12 +27,15 @@ class Snapshots:
         views_escaped = previous_step is not None and _escapes_doubled(entry_step, previous_step, state.step)
         round_step = state.step == 0 or str(state.step).rstrip("0") in ("1", "2", "5")  # 0, or 1, 2 or 5 times a power of ten
         if round_step or views_escaped or _doubled(self._opened, opened):
-            self.states.append(state)
+            for name, variable in variables_of(When.SNAPSHOT).items():
+                self.records[name].append(variable.measured(state))
         self._opened = opened
 
-    def forget_after(self, step: int, keep: bool, view_gaps: list[np.ndarray]) -> None:
+    def forget_after(self, step: int, keep: bool, view_gaps: np.ndarray) -> None:
         """Forget what lies after a step, and with ``keep`` false also what lies there; ``view_gaps`` are those of the records that remain."""
-        self.states = [state for state in self.states if state.step < step or (keep and state.step == step)]
+        count = int(np.searchsorted(self.records["snapshot_step"].values, step, side="right" if keep else "left"))
+        for values in self.records.values():
+            values.forget_from(count)
         self._opened = np.asarray(is_open(np.reshape(view_gaps, (-1, len(self._opened)))).any(axis=0))
 
 

@@ -132,5 +132,9 @@ def simulate(
         if run_options.out is not None:
             stack.enter_context(lock_run(run_options.out))
             ensure_writable(run_options.out, force=run_options.force, resume=run_options.resume)
-        saved = read_run(run_options.out) if run_options.out is not None and run_options.resume and os.path.exists(run_options.out) else None
-        return Session(request, saved).run()
+        return Session(request, _saved(run_options)).run()
+
+
+def _saved(options: RunOptions) -> Any:
+    """Return the saved run that is to go on, None if there is none; whoever asks keeps no other hold on it, since it is large."""
+    return read_run(options.out) if options.out is not None and options.resume and os.path.exists(options.out) else None

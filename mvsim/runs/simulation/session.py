@@ -42,6 +42,7 @@ class Session:
         self.parameters = request.parameters
         self.options = request.options
         self.saved = saved
+        self.reached = int(saved[0]["final_step"]) if saved else 0
         self.warned = False
         self.wall_before = saved[1]["wall_seconds"] if saved else 0.0
         self.plan = plan_of(request, saved)
@@ -57,7 +58,7 @@ class Session:
         self.saving = 0.0
         info = {"step": 0, "repeated": 0, "steps": self.integrator.steps_until(self.horizon)}
         if self.saved:
-            info |= {"step": int(self.saved[0]["resume_step"]), "repeated": int(self.saved[0]["final_step"])}
+            info |= {"step": int(self.saved[0]["resume_step"]), "repeated": self.reached}
         with announce_compilation(self.progress, info) as ready:
             if self.saved:
                 self.state, self.resume = restore_run(self.recorder, self.saved[0], self.integrator, self.options.out)
@@ -66,6 +67,7 @@ class Session:
             self._begin()
             ready()
             self._say_if_it_takes_long(info)
+            self.saved = None  # large, and taken over by the recorder
             with remember_signals() as interrupted:  # the last save is a part of the run
                 try:
                     self._step(interrupted)
@@ -187,7 +189,7 @@ class Session:
         }
         dataset = to_dataset(self.recorder, self.state, self.resume, self.integrator)
         # A resumed run first repeats the steps after its restart point; until it has caught up, the file is newer and is not overwritten.
-        behind = status in ("running", "interrupted") and self.saved and self.state.step < int(self.saved[0]["final_step"])
+        behind = status in ("running", "interrupted") and self.state.step < self.reached
         if out is not None and not behind:
             write_run(out, dataset, provenance)
         self.last_saved = time.monotonic()  # when it is written: a run has so long for its steps, however long saving takes

@@ -2,16 +2,20 @@
 
 import contextlib
 import errno
+import io
 import os
 import resource
+import signal
 import stat
 
+import numpy as np
 import pytest
 from example_run import example_run
 
 from mvsim.base.errors import UsageError
 from mvsim.runs.archive import ensure_writable, lock_run, read_run, write_run
 from mvsim.runs.archive.atomic import write_atomically
+from mvsim.runs.archive.netcdf import write_netcdf
 
 
 @contextlib.contextmanager
@@ -116,12 +120,58 @@ def test_a_link_stays_a_link(tmp_path):
         assert read_run(link)[0]["final_step"] == step
 
 
-def test_short_writes_are_continued(tmp_path, monkeypatch):
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:1000]))
-    write_atomically(tmp_path / "file", bytes(range(256)) * 100)
-    monkeypatch.undo()
-    assert (tmp_path / "file").read_bytes() == bytes(range(256)) * 100
+class Failing(io.BytesIO):
+    """A file in which one write goes wrong, once: what a disk does that has room again."""
+
+    def __init__(self, at, act):
+        super().__init__()
+        self.left, self.act = at, act
+
+    def write(self, data):
+        self.left -= 1
+        if self.left == 0:
+            self.act()
+        return super().write(data)
+
+
+def many_values():
+    """A run large enough to be compressed in pieces."""
+    dataset, _ = example_run()
+    return dataset.assign(slow=(("records", "neurons"), np.arange(10_000.0).reshape(100, 100)))
+
+
+def writes(compress):
+    """Return how many writes a save takes."""
+    whole = Failing(0, None)
+    write_netcdf(whole, many_values(), {}, compress=compress)
+    return -whole.left
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_an_error_of_any_write_is_raised_as_it_is(compress, capfd):
+    """HDF5 would print some, raise others in words of its own, and lose the last."""
+
+    def fail():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    count = writes(compress)
+    assert count > 10
+    for at in range(1, count + 1):
+        with pytest.raises(OSError, match="No space left on device"):
+            write_netcdf(Failing(at, fail), many_values(), {}, compress=compress)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_ctrl_c_within_a_write_waits_for_the_end_of_the_save(capfd):
+    """Where HDF5 has called Python it would be lost, and the file with a checksum but without a part of its contents."""
+    whole = Failing(0, None)
+    write_netcdf(whole, many_values(), {})
+    for at in range(1, writes(compress=False) + 1):
+        file = Failing(at, lambda: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            write_netcdf(file, many_values(), {})
+        assert file.getvalue() == whole.getvalue()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_permissions_follow_the_umask(tmp_path):

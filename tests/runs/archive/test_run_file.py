@@ -1,3 +1,4 @@
+import io
 import json
 
 import h5py
@@ -10,7 +11,7 @@ from example_run import assert_same_bits, example_run
 from mvsim.base.errors import UsageError
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.archive import read_run, write_run
-from mvsim.runs.archive.netcdf import netcdf_bytes
+from mvsim.runs.archive.netcdf import write_netcdf
 from mvsim.runs.archive.schema import FORMAT
 from mvsim.runs.recording.coordinates import BESIDE, FIRST
 from mvsim.runs.recording.variables import VARIABLES
@@ -210,13 +211,17 @@ def test_numbers_without_a_json_form_are_refused(tmp_path, value):
 
 
 def test_a_save_while_another_thread_saves(monkeypatch):
-    dataset, _ = example_run()
-    alone, flush, others = netcdf_bytes(dataset, {}), h5py.File.flush, []
+    def contents():
+        file = io.BytesIO()
+        write_netcdf(file, example_run()[0], {})
+        return file.getvalue()
 
-    def flush_after_the_other(file):
-        monkeypatch.setattr(h5py.File, "flush", flush)
-        others.append(netcdf_bytes(dataset, {}))
-        flush(file)
+    alone, create, others = contents(), h5py.Group.create_dataset, []
 
-    monkeypatch.setattr(h5py.File, "flush", flush_after_the_other)
-    assert [netcdf_bytes(dataset, {}), *others] == [alone, alone]
+    def create_after_the_other(*arguments, **options):
+        monkeypatch.setattr(h5py.Group, "create_dataset", create)
+        others.append(contents())
+        return create(*arguments, **options)
+
+    monkeypatch.setattr(h5py.Group, "create_dataset", create_after_the_other)
+    assert [contents(), *others] == [alone, alone]

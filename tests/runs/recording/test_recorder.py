@@ -54,7 +54,7 @@ def test_a_record_is_measured_on_a_draw_on_which_its_state_has_not_been_trained(
     for step in (0, 1):
         loss.begin_step(step)
         losses.append(loss.loss_and_gradient(c)[0])
-    assert recorder.records["loss"] == losses
+    assert list(recorder.records["loss"]) == losses
     assert losses[0] != losses[1]
 
 

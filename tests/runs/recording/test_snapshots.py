@@ -1,5 +1,7 @@
 """Which states of a trajectory are kept in full: at round steps, and where escapes or gaps pass a power of two."""
 
+import weakref
+
 import numpy as np
 from looping import looping
 
@@ -20,7 +22,7 @@ def kept(records, escapes=(), opens=()):
         gap = np.array([np.log(K) * (1.0 if i < len(opens) and opens[i] <= step else 0.99) for i in range(K)])
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), gap, entry_step, previous)
         previous = step
-    return [state.step for state in snapshots.states]
+    return list(snapshots.records["snapshot_step"])
 
 
 def test_round_steps_are_kept():
@@ -48,12 +50,22 @@ def test_more_neurons_of_a_view_are_no_new_escape():
     for step, neuron in ((31, 0), (33, 1), (37, 2)):
         entry_step[0, neuron, 0] = step
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), np.zeros(K), entry_step, step - 2)
-    assert [state.step for state in snapshots.states] == [31]
+    assert list(snapshots.records["snapshot_step"]) == [31]
 
 
 def test_what_lies_after_a_step_is_forgotten():
     snapshots = Snapshots(K)
     for step in (0, 1, 2, 5):
         snapshots.consider(State(step, float(step), np.zeros((K, M, K, V))), np.zeros(K), np.full((K, M, V), -1), None)
-    snapshots.forget_after(2, keep=False, view_gaps=[np.zeros(K)])
-    assert [state.step for state in snapshots.states] == [0, 1]
+    snapshots.forget_after(2, keep=False, view_gaps=np.zeros((1, K)))
+    assert list(snapshots.records["snapshot_step"]) == [0, 1]
+
+
+def test_what_the_integrator_carries_is_not_kept():
+    """It is several times as large as the state."""
+    snapshots, memory = Snapshots(K), np.zeros(3)
+    snapshots.consider(State(1, 1.0, np.zeros((K, M, K, V)), memory=memory), np.zeros(K), np.full((K, M, V), -1), None)
+    carried = weakref.ref(memory)
+    del memory
+    assert list(snapshots.records["snapshot_step"]) == [1]
+    assert carried() is None

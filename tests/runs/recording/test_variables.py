@@ -77,6 +77,19 @@ def saved():
     return to_dataset(recorder, LAST, RESUME, GradientDescent(field_of(objective)))
 
 
+def test_recorded_arrays_are_saved_without_a_copy():
+    objective = mvsim.objective("erm", TINY, DATA)
+    recorder = Recorder(objective, FeatureTest(TINY, 1, 0, None), 0)
+    recorder.start(State(0, 0.0, C))
+    for step in (1, 2):
+        recorder.record(State(step, float(step), C))
+    dataset = to_dataset(recorder, LAST, RESUME, GradientDescent(field_of(objective)))
+    kept = recorder.records | recorder.snapshots.records
+    assert len(dataset["own_correlations"]) == len(dataset["correlations"]) == 3
+    copied = {name for name, rows in kept.items() if not np.shares_memory(dataset[name].values, rows.values)}
+    assert copied <= {"time"}  # xarray keeps an index of its own
+
+
 @cache
 def outputs_of_class(y):
     """The outputs on each training point of a class, patch by patch."""

@@ -146,9 +146,9 @@ def _saved_states(evidence: Evidence) -> list[tuple[int, float]]:
     dataset, kept, before = evidence.run.dataset, Snapshots(evidence.parameters.k), None
     gaps, entries = dataset["view_gap"].to_numpy(), dataset["entry_step"].to_numpy()
     for step, time, gap in zip(dataset["step"].to_numpy().tolist(), evidence.times.tolist(), gaps, strict=True):
-        kept.consider(State(step, time, evidence.snapshots[0].c), gap, entries, before)
+        kept.consider(State(step, time, np.empty(0)), gap, entries, before)
         before = step
-    return [(state.step, state.time) for state in kept.states]
+    return list(zip(*(kept.records[name].values.tolist() for name in ("snapshot_step", "snapshot_time")), strict=True))
 
 
 def accuracy_bounds(evidence: Evidence) -> Verdict:
