@@ -144,12 +144,11 @@ class EscapeFollower(FlowIntegrator):
                 raise StalledError(f"the flow has stalled: {error}, at t = {state.time:.6g} (step {state.step})") from None
             cut = cut and size >= left * (1.0 - 1e-14)
             stage.go_on(taken, size)
-            happened = bool((stage.layout.learned(stage.now.c) != learned).any()) or not stage.stiff.is_all_at(stage.now.c)
             time, lost = added(state.time, memory.time_lost, size)
             time = t_end if cut else time
             next_size = _next_size(taken, size, refused=size < min(wanted, left))
             memory = replace(memory, h_before=size, h=next_size, iterations=taken.iterations, time_lost=lost)
-            mark = cut or happened or step >= memory.marked + MARK_EVERY or stage.is_over(forecast, size)
+            mark = cut or not stage.stiff.is_all_at(stage.now.c) or step >= memory.marked + MARK_EVERY or stage.is_over
             c, evaluations = stage.c, state.evaluations + stage.spent()
             if mark:
                 stage.settle()

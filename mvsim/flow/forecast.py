@@ -96,7 +96,7 @@ def forecast_of(layout: Layout, stiff: np.ndarray, now: Moment, before: Moment |
     """
     b = layout.threshold
     done = layout.is_own & learned[layout.view]
-    free = np.flatnonzero(charted & ~stiff & ~done & (now.u < b) & (now.w > 1e-300))
+    free = np.flatnonzero(charted & ~stiff & (now.u < b) & (now.w > 1e-300))
     is_open = layout.is_open(learned)
     dormant = np.flatnonzero(~charted & ~stiff & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))
     own = np.flatnonzero(layout.is_own & stiff & ~done & (now.c > LEAST * b) & (now.c < b) & (now.v > 0.0))

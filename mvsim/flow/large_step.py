@@ -9,9 +9,10 @@ others are not stiff and move on the chart at almost constant speed: one fixed-p
 a smooth step takes one or two gradients, in which both are found.
 
 The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
-correlations, relative to the largest of their view; loosely in everything else that is not stiff. Off-diagonal correlations of stiff neurons are in
-balance with noise, to which they relax at once, and are not looked at. Backward Euler conserves the integral of a force that relaxes linearly, so
-that clocks stay right also through a transient that is resolved badly.
+correlations, relative to the largest of their view; loosely in everything else. Off-diagonal correlations of stiff neurons are mostly in balance with
+noise, and one below 0 adds nothing to outputs. But between escapes it drifts for times of the order of t, from kink to kink, and where it stands when
+the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Backward
+Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved badly.
 """
 
 from __future__ import annotations
@@ -34,15 +35,17 @@ from mvsim.flow.stiff_neurons import StiffNeurons
 LARGEST_RATIO = 2.4
 """h / h_before up to which the formula of second order is stable."""
 
-SOLVED, OWN_SOLVED = 3.0, 0.1
-"""Parts of the tolerance to which the equation of a step is solved, in units of the field: all correlations in the root mean square, and own ones."""
+SOLVED, OWN_SOLVED, RESIDUAL = 3.0, 1.0, 0.1
+"""When the equation of a step counts as solved: last correction of all correlations in the root mean square, and of own ones, in tolerances and units
+of the field, and residual in units. Where the Hessian is too stiff, at a kink or along a valley, corrections are small long before an off-diagonal
+correlation is in balance; the residual is not."""
 
-SETTLED, RESIDUAL, SETTLING = 1e-4, 0.01, 30
-"""Last correction and residual, in units, with which the equation of a step that ends at a mark counts as solved, and most iterations of that. Where
-the Hessian is too stiff, at a kink or along a valley, corrections are small long before an off-diagonal correlation is in balance."""
+SETTLED, SETTLED_RESIDUAL, SETTLING = 1e-4, 0.01, 30
+"""Last correction and residual, in units, with which the equation of a step that ends at a mark counts as solved, and most iterations of that."""
 
-OWN, OTHERS = 3.0, 5.0
-"""Errors that own correlations of stiff neurons, and those that are neither own nor on the chart, may have, in tolerances."""
+OWN, OTHERS, OFF = 3.0, 5.0, 10.0
+"""Errors, in tolerances, that may be made in own correlations of stiff neurons, in those that are neither own nor on the chart, and in off-diagonal
+ones of stiff neurons, relative to the largest of the neuron."""
 
 LOOSE = 30.0
 """The same for clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
@@ -124,11 +127,11 @@ class LargeSteps:
     def accuracy(self, stiff: StiffNeurons, c: np.ndarray) -> Accuracy:
         """Return how accurately equations of stiff neurons are solved at c."""
         unit = self.field.units(c.reshape(self.layout.shape)).step.ravel()[stiff.index]
-        return Accuracy(unit, SOLVED * self.tolerance, self.layout.is_own[stiff.index], OWN_SOLVED * self.tolerance)
+        return Accuracy(unit, SOLVED * self.tolerance, self.layout.is_own[stiff.index], OWN_SOLVED * self.tolerance, residual=RESIDUAL)
 
     def fine_accuracy(self, stiff: StiffNeurons, c: np.ndarray) -> Accuracy:
         """Return how accurately they are solved where a record is made."""
-        return self.accuracy(stiff, c)._replace(rms=SETTLED, residual=RESIDUAL, iterations=SETTLING)
+        return self.accuracy(stiff, c)._replace(rms=SETTLED, residual=SETTLED_RESIDUAL, iterations=SETTLING)
 
     def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, forecast: Forecast, learned: np.ndarray) -> Step:
         """Try a step of size h; ``easy`` says that the last equations took few iterations."""
@@ -200,6 +203,9 @@ class LargeSteps:
         view = layout.view[own]
         scale = np.where(learned[view], np.maximum(layout.largest_own(end.c)[view], b[own]), np.maximum(np.abs(end.c[own]), LEAST_OWN * b[own]))
         errors.append(error[own] / scale / OWN)
+        off = np.flatnonzero(stiff.mask & ~layout.is_own)
+        scale = np.maximum(layout.largest_of_neurons(np.maximum(end.c, 0.0)), b)
+        errors.append(error[off] / scale[off] / OFF)
         if self.outgrown(stiff, now, end, h, learned):
             return OUTGROWN
         return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance

@@ -11,7 +11,7 @@ neurons are stepped:
 They make a field of their own, whose gradient costs a tenth of the whole one. The clock of a neuron that waits runs at the speed w0 that it had at
 the mark. At the next one, a time H later, a whole gradient tells its speed w1, and the clock is put to where the mean of both takes it. That is right
 to second order in H, and by at most H |w1 - w0| / 2 wrong. The next mark comes before H is more than a small part of the time to an escape of a
-neuron that waits, and once a force has changed by more than a small part: with few classes an escape changes the forces on all others much.
+neuron that waits, and earlier where forces have changed: with few classes an escape changes those on all others much.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ UNIMPORTANT, OFF = 10.0, 5.0
 correlations: they matter if they escape before an own one."""
 
 PROBES, CHANGED = 3, 0.1
-"""How many of the next to escape are stepped in any case, and the relative change of the force on one of them at which a mark is made."""
+"""How many of the next to escape are stepped in any case, and the relative change of the force on one of them at which a mark is made, if it has
+lasted for `LONGEST`; a larger one makes it earlier in proportion."""
 
 LONGEST = 1.0 / SOON
 """Most time between two marks, as a part of that to the first escape of a neuron that waits."""
@@ -155,12 +156,15 @@ class Stage:
         """The time that is left to the next mark."""
         return self._longest - self._elapsed
 
-    def is_over(self, forecast: Forecast, h: float) -> bool:
-        """Whether half of the time is over, a force has changed while a view waits, or the next escape comes after one that waits may."""
+    @property
+    def is_over(self) -> bool:
+        """Whether half of the time is over, or clocks of views that wait may be wrong by too much because forces have changed."""
+        if self.left < 0.5 * self._longest or not self._views_wait:
+            return self.left < 0.5 * self._longest
         w, begun = self.now.w[self._probes], self._speeds
         waits = self.now.u[self._probes] < self.layout.threshold[self._probes]
-        changed = self._views_wait and bool((waits & (np.abs(w - begun) > CHANGED * np.maximum(np.abs(w), np.abs(begun)))).any())
-        return changed or self.left < 0.5 * self._longest or float(forecast.times.min(initial=np.inf)) - h > self.left
+        changed = self._elapsed * np.abs(w - begun) > CHANGED * self._longest * np.maximum(np.abs(w), np.abs(begun))
+        return bool((waits & changed).any())
 
     def finished(self) -> tuple[Moment, Past, np.ndarray]:
         """Return the next mark, the step before it, and by how much clocks (n,) of what waits may be wrong, a time."""

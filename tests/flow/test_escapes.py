@@ -9,8 +9,14 @@ import pytest
 
 import mvsim
 from mvsim.flow import EscapeFollower, Field, GradientFlow, Integrator, State, Visit
+from mvsim.flow.forecast import forecast_of
+from mvsim.flow.large_step import OFF, LargeSteps
+from mvsim.flow.layout import Layout
+from mvsim.flow.moment import Moment
+from mvsim.flow.stiff_neurons import StiffNeurons
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.multi_view.objectives import Objective
+from mvsim.numerics.indexing import with_entries
 from mvsim.runs.recording.entries import EscapeLog
 from mvsim.runs.simulation.field import field_of
 
@@ -87,6 +93,35 @@ def test_a_start_without_the_past_has_the_same_escapes(field: Field, objective: 
     later = np.isfinite(times) & (times > middle.time)
     assert later.any()
     np.testing.assert_allclose(after[later], times[later], rtol=0.02)
+
+
+def test_another_neuron_of_a_class_that_has_learned_escapes_as_in_the_flow() -> None:
+    p, until = mvsim.Parameters(k=3, d=400, N=30, P=27), 2.1e6
+    objective = mvsim.objective("midpoint", p, mvsim.sample_dataset(p, 0), threads=1)
+    start = State(0, 0.0, mvsim.initial_correlations(p, 0))
+    logs = []
+    for integrator in (EscapeFollower(field_of(objective)), GradientFlow(field_of(objective), 1e-3)):
+        state, log = start, EscapeLog.started(own_correlations(start.c), objective.linear_from)
+        for visit in integrator.trajectory(start, until):
+            log.observe(state, visit.state)
+            state = visit.state
+        logs.append(log.time)
+    times, expected = logs
+    assert np.isfinite(expected[2, :2]).all()  # both neurons with both views
+    np.testing.assert_allclose(times, expected, rtol=0.02)
+
+
+def test_off_diagonal_correlations_may_err_by_a_part_of_the_largest_of_their_neuron(field: Field, visits: list[Visit]) -> None:
+    layout, state, tolerance = Layout(PARAMETERS.correlations_shape, field.escaping), visits[-1].state, 5e-3
+    c = state.c.ravel()
+    chart, stiff, learned = layout.chart(c), StiffNeurons(field, layout, c), layout.learned(c)
+    steps = LargeSteps(field, layout, chart, tolerance)
+    now, position = Moment(chart, c, np.zeros_like(c)), np.flatnonzero(stiff.mask & ~layout.is_own & (c < 0.0))[0]
+    forecast = forecast_of(layout, stiff.mask, now, None, steps.charted, learned)
+    largest = c[layout.neuron == layout.neuron[position]].max()
+    for part in (0.5, 2.0):  # of backward Euler the error is h / 2 times the change of the velocity
+        end = Moment(chart, c, with_entries(now.v, np.array([position]), np.array([2.0 * part * OFF * tolerance * largest])))
+        assert steps.error_of(stiff, now, None, end, 1.0, forecast, learned) == pytest.approx(part)
 
 
 def test_what_has_no_escapes_or_no_hessian_is_refused() -> None:
