@@ -29,8 +29,8 @@ VECTORS_OF_FLOW = 32
 LIBRARIES, LOADING = 245 * 2**20, 270 * 2**20
 """Bytes of the interpreter and the libraries, and of these while they and the kernels are loaded."""
 
-SNAPSHOTS, COPIES = 20, 4
-"""Full states that a run of the flow keeps, and how often while it is saved: as recorded, as a data set, as a file and as the bytes on their way."""
+SNAPSHOTS, COPIES = 20, 2
+"""Full states that a run of the flow keeps, and how often: the arrays that hold them are copied when they grow."""
 
 
 class Needs(NamedTuple):
