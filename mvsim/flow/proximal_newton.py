@@ -64,7 +64,7 @@ class Accuracy(NamedTuple):
     rms: float
     own: np.ndarray
     own_error: float
-    iterations: int = 12
+    iterations: int = 8
     residual: float = np.inf
 
     def size(self, correction: np.ndarray) -> float:
