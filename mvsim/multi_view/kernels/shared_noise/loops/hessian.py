@@ -74,7 +74,7 @@ def own_rates(y0, y1, lam, readers, rates):
         _fill_rates(y, y, lam, readers, rates, start[y] * G, bends)
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _fill_rates(y, s, lam, readers, rates, begin, bends):
     """Fill, for neurons of class y on points of class s and all patterns, rates from ``begin`` on with r, and bends with sums of (lam beta)^2 R''."""
     signal, feature, noise, start = readers.signal, readers.feature, readers.noise, readers.start
@@ -157,7 +157,7 @@ def sums_of_pairs(y0, y1, readers, pairs, sums):
                         _add_products(u, n, v, m, places, False, weights[2, :size], sums.mixed[a, b], sums.mixed[b, a])
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _spread(rows, n, readers, own, own_step, own_rates, other, other_step, other_rates, other_start):
     """Write A and O of pairs that do not meet, for points own[0] .. own[1] - 1 and other[0] .. other[1] - 1 by classes, to n places of rows."""
     pattern, order, G, places = readers.pattern, readers.order, readers.noise.shape[2], len(rows) // 2
@@ -170,7 +170,7 @@ def _spread(rows, n, readers, own, own_step, own_rates, other, other_step, other
                 rows[places + place, pair] = other_rates[place, (b - other_start) * G + h]
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _meet(rows, pair, y, lam, i, p, j, q, readers):
     """Replace, in one pair, the rates of neurons of class y, that of i, where signal patch p of i meets q of j."""
     pattern, feature, signal, noise = readers.pattern, readers.feature, readers.signal, readers.noise
@@ -188,7 +188,7 @@ def _meet(rows, pair, y, lam, i, p, j, q, readers):
         rows[places + e * views + q // patches, pair] += share_j * (both - on_noise)
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _add_products(left, n, right, m, places, lower, weight, out, mirrored):
     """Add the sums of weight left[p] right[q] to out[p, q] and mirrored[q, p]; of p >= q alone, and once where p = q, if ``lower``.
 
@@ -211,7 +211,7 @@ def _add_products(left, n, right, m, places, lower, weight, out, mirrored):
                 mirrored[q, p] += total
 
 
-@njit(**SUMS)
+@njit(forceinline=True, **SUMS)
 def _sums_on_noise(y, s, lam, weight, readers, residual, of_class, rates, work, sums):
     """Fill rates as `_fill_rates` does, and add what belongs to others[y, s] and bends[y, s].
 
