@@ -7,7 +7,7 @@ Its solution is a stationary point of the proximal objective
 and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
 flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
 activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
-half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs ten gradients, is made anew there. None moves a
+half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs several gradients, is made anew there. None moves a
 correlation by more than the largest one: along directions in which the Hessian is nearly 0, a correction can be a thousand times as long.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
 arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor. At a kink Phi may be concave, where the arrow is
@@ -36,7 +36,7 @@ ATTEMPTS, SHORTER = 8, 0.35
 """Attempts at one iterate, and by what they become shorter."""
 
 BEFORE_HESSIAN = 2
-"""How often an iterate is made shorter before a new Hessian is made, which costs ten gradients."""
+"""How often an iterate is made shorter before a new Hessian is made, which costs several gradients."""
 
 
 class Accuracy(NamedTuple):

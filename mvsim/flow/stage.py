@@ -159,8 +159,9 @@ class Stage:
     @property
     def is_over(self) -> bool:
         """Whether half of the time is over, or clocks of views that wait may be wrong by too much because forces have changed."""
-        if self.left < 0.5 * self._longest or not self._views_wait:
-            return self.left < 0.5 * self._longest
+        late = self.left < 0.5 * self._longest
+        if late or not self._views_wait:
+            return late
         w, begun = self.now.w[self._probes], self._speeds
         waits = self.now.u[self._probes] < self.layout.threshold[self._probes]
         changed = self._elapsed * np.abs(w - begun) > CHANGED * self._longest * np.maximum(np.abs(w), np.abs(begun))

@@ -25,7 +25,7 @@ _WORTHWHILE = 1 << 15
 """Bytes of a variable from which on it is compressed."""
 
 _CHUNK = 1 << 14
-"""Bytes that are compressed together. At k = 50 twice or half as many are compressed less: series differ, and small pieces cost room of their own."""
+"""Bytes that are compressed together. More would mix series that differ, and small pieces cost room of their own."""
 
 
 def write_netcdf(
@@ -69,7 +69,7 @@ def write_netcdf(
 
 
 def _compressed(values: np.ndarray) -> dict[str, Any]:
-    """Return how a variable is compressed: of correlations 0.4 to 0.6 of the bytes remain, at 60 MB/s.
+    """Return how a variable is compressed.
 
     Leading bytes change little along the first axis, which is time, and the filter that shuffles bytes puts them together. So a chunk has as much
     of that axis as it holds, and of the others from the last on what room is left.

@@ -144,7 +144,8 @@ def pair_gradient(counters, c, others, constants, memory, gradient):
     for y in range(k):
         if not memory.largest[y] < LARGEST_OUTPUT:
             return
-    parts, nowhere = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE, np.empty((0, 0))
+    parts = (blocks + _BLOCKS_AT_ONCE - 1) // _BLOCKS_AT_ONCE
+    nowhere = np.empty((0, 0))
     part = take(counters, SOFTMAX)
     while part < parts:
         first, last = part * _BLOCKS_AT_ONCE, min((part + 1) * _BLOCKS_AT_ONCE, blocks)
