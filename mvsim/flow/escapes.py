@@ -39,7 +39,7 @@ MARK_EVERY = 20
 MOST_ERROR, SAFETY = 1.5, 0.75
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
-GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 7
+GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 15
 """Most growth of a step over the one before, and after a refusal or an equation of so many iterations; after more than the last it becomes a fifth
 shorter."""
 

@@ -11,7 +11,9 @@ a smooth step takes one or two gradients, in which both are found.
 The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
 correlations, relative to the largest of their view; loosely in everything else. Off-diagonal correlations of stiff neurons are mostly in balance with
 noise, and one below 0 adds nothing to outputs. But between escapes it drifts for times of the order of t, from kink to kink, and where it stands when
-the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Backward
+the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near
+its threshold, where the power of the activation ends, noise holds many a correlation in a balance of the width of that threshold. One that falls there
+from far above stays or falls through, by a hair: there it is resolved to a part of the threshold. Backward
 Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved badly.
 """
 
@@ -37,8 +39,8 @@ LARGEST_RATIO = 2.4
 
 SOLVED, OWN_SOLVED, RESIDUAL = 3.0, 1.0, 0.1
 """When the equation of a step counts as solved: last correction of all correlations in the root mean square, and of own ones, in tolerances and units
-of the field, and residual in units. Where the Hessian is too stiff, at a kink or along a valley, corrections are small long before an off-diagonal
-correlation is in balance; the residual is not."""
+of the field, and the largest residual of an off-diagonal one in units. Where the Hessian is too stiff, at a kink or along a valley, corrections are
+small long before an off-diagonal correlation is in balance; the residual is not."""
 
 SETTLED, SETTLED_RESIDUAL, SETTLING = 1e-4, 0.01, 30
 """Last correction and residual, in units, with which the equation of a step that ends at a mark counts as solved, and most iterations of that."""
@@ -46,6 +48,9 @@ SETTLED, SETTLED_RESIDUAL, SETTLING = 1e-4, 0.01, 30
 OWN, OTHERS, OFF = 3.0, 5.0, 10.0
 """Errors, in tolerances, that may be made in own correlations of stiff neurons, in those that are neither own nor on the chart, and in off-diagonal
 ones of stiff neurons, relative to the largest of the neuron."""
+
+KNEE, LOW, HIGH = 4.0, 0.3, 2.0
+"""The same for off-diagonal correlations of stiff neurons that a step takes to or through a range of their threshold, relative to it."""
 
 LOOSE = 30.0
 """The same for clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
@@ -206,6 +211,7 @@ class LargeSteps:
         off = np.flatnonzero(stiff.mask & ~layout.is_own)
         scale = np.maximum(layout.largest_of_neurons(np.maximum(end.c, 0.0)), b)
         errors.append(error[off] / scale[off] / OFF)
+        errors.append(np.where(meets_knee(now.c, end.c, b)[off], error[off] / b[off] / KNEE, 0.0))
         if self.outgrown(stiff, now, end, h, learned):
             return OUTGROWN
         return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance
@@ -217,3 +223,8 @@ class LargeSteps:
         some = some[(np.maximum(now.c, end.c)[some] > 0.0) & (np.minimum(now.c, end.c)[some] < 2.0 * layout.threshold[some])]
         before, after = (Motion(at.c[some], at.v[some]) for at in (now, end))
         return outruns_growth(h, before, after, MOVES * layout.threshold[some])
+
+
+def meets_knee(before: np.ndarray, after: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+    """Return (n,) bool: whether a correlation comes to, or passes, where balances near its threshold can be."""
+    return np.asarray((np.maximum(before, after) > LOW * threshold) & (np.minimum(before, after) < HIGH * threshold))

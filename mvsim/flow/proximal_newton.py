@@ -29,14 +29,13 @@ from mvsim.flow.stiff_neurons import NEAR_GAMMA, StiffNeurons
 LARGEST_OF_ALL = 30.0
 """Most that a single correlation may still be wrong, in parts of what all may be in the root mean square."""
 
-SECANTS, DAMPED = 4, 0.2
+SECANTS, DAMPED = 16, 0.2
 """Changes of the gradient that are remembered within one equation, and the least part of the expected change that one counts as."""
 
 ATTEMPTS, SHORTER = 8, 0.35
 """Attempts at one iterate, and by what they become shorter."""
 
 BEFORE_HESSIAN = 2
-"""How often an iterate is made shorter before a new Hessian is made, which costs several gradients."""
 
 
 class Accuracy(NamedTuple):
@@ -55,16 +54,16 @@ class Accuracy(NamedTuple):
     iterations : int
         Most of them.
     residual : float
-        How large the root mean square of r = x - c~ + gamma grad J(x) may be. Where J is convex between x and the solution, x is off by r at most:
-        the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what the
-        correction does not.
+        How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, x is off by r
+        at most: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
+        the correction does not. Own correlations are so stiff that their r is large where they are right to 10^-4 of it.
     """
 
     unit: np.ndarray
     rms: float
     own: np.ndarray
     own_error: float
-    iterations: int = 8
+    iterations: int = 30
     residual: float = np.inf
 
     def size(self, correction: np.ndarray) -> float:
@@ -73,7 +72,7 @@ class Accuracy(NamedTuple):
 
     def allows(self, r: np.ndarray, correction: np.ndarray, doubt: float) -> bool:
         """Whether what a correction leaves is small enough, if it is wrong by the part ``doubt`` of itself."""
-        if self.size(r) > self.residual:
+        if float(np.abs(np.where(self.own, 0.0, r / self.unit)).max()) > self.residual:
             return False
         parts = np.abs(correction / self.unit)
         own = float(parts[self.own].max(initial=0.0)) * doubt
