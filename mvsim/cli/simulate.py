@@ -21,6 +21,7 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.archive import NO_RUN, ensure_writable, is_run, read_run
 from mvsim.runs.recording.fresh_draws import count_classes
+from mvsim.runs.simulation.auto import integrator_of
 from mvsim.runs.simulation.identity import readable_name
 from mvsim.runs.simulation.options import DEFAULTS, RunOptions
 from mvsim.runs.simulation.progress import Silent
@@ -54,8 +55,9 @@ def simulate(
     fields, options = given_for(Parameters, arguments), given_for(RunOptions, arguments)
     parameters = parameters_of(fields, r0, regime)
     path = out or default_path(parameters, options)
-    RunOptions(out=path, **options).sums_all_pairs  # noqa: B018 - what is refused is refused in one line, before any other is printed
-    _note_coarse_steps(options.get("rtol"), options.get("integrator", DEFAULTS.integrator))
+    checked = RunOptions(out=path, **options)
+    checked.sums_all_pairs  # noqa: B018 - what is refused is refused in one line, before any other is printed
+    _note_coarse_steps(checked.rtol, integrator_of(parameters, checked))
     if dry_run:
         _predict(parameters, options, path, json_, quiet, verbose)
         return
@@ -126,7 +128,8 @@ def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_
     request = requested(parameters, None, Silent(), out=path, **options)
     run_options = request.options
     ensure_writable(path, force=run_options.force or not run_options.resume, resume=run_options.resume)
-    if run_options.resume and path.exists() and nothing_left(request, read_run(path)):
+    saved = read_run(path) if run_options.resume and path.exists() else None
+    if saved is not None and nothing_left(request, saved):
         if as_json:
             print(json.dumps({"file": str(path), "exists": True, "finished": True, "gradients": [0, 0], "seconds": [0.0, 0.0]}))
         else:
@@ -135,12 +138,12 @@ def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_
         return
     if not quiet:
         note(TIMING_NOTICE)
-    estimate = estimate_run(request)
+    estimate = estimate_run(request, saved)
     if as_json:
         print(json.dumps({"file": str(path), "exists": path.exists(), "finished": False, **asdict(estimate)}))
     else:
         _print_estimate(estimate, path, run_options)
-        print_wrapped(deviation_lines(plan_of(request, None).regime) if verbose else [])
+        print_wrapped(deviation_lines(plan_of(request, saved).regime) if verbose else [])
 
 
 def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOptions) -> None:
@@ -154,6 +157,7 @@ def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOption
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
             f"  Computed by: {estimate.algorithm}.",
+            f"  Integrator: {estimate.integrator}.",
             f"  File: {escaped(str(path))}{_what_becomes_of(path, run_options)}.",
         ]
     )

@@ -170,9 +170,10 @@ def _print_plan(folder: SweepFolder, standings: Standings, due: Collection[int],
         return
     width = max(len(cell.label) for cell, *_ in rows)
     print(escaped(f"in {folder.path}{_common(folder.study)}"))
-    print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'about':>12}  memory")
+    print(f"{'cell':>6}  {'values':<{width}}  {'state':<10}  {'integrator':<10}  {'about':>12}  memory")
     for cell, standing, seconds, size in rows:
-        line = f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"
+        stepped_by = standing.integrator or cell.integrator
+        line = f"{cell.index:>6}  {cell.label:<{width}}  {standing.state:<10}  {stepped_by:<10}  {duration(seconds):>12}  {size / 2**20:.0f} MiB"
         remark = _hindrance(standing, size, free) or ("goes on" if standing.state == "done" and cell.index in due else "")
         print(escaped(f"{line}  {remark}" if remark else line))
     left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
@@ -197,6 +198,7 @@ def _hindrance(standing: Standing, size: int, free: int | None) -> str:
 
 def _plan_row(cell: Cell, standing: Standing, seconds: float, size: int, free: int | None) -> dict[str, Any]:
     about = {"cell": cell.index, "method": cell.method, **cell.swept, "file": cell.file, "state": standing.state}
+    about["integrator"] = standing.integrator or cell.integrator
     about["hindrance"] = _hindrance(standing, size, free)
     return {**about, "seconds": seconds, "seconds_range": [seconds / RANGE, seconds * RANGE], "bytes": size}
 

@@ -99,7 +99,7 @@ class EscapeFollower(FlowIntegrator):
     """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled."""
 
     name = "escapes"
-    called = "the gradient flow, from escape to escape (experimental),"
+    called = "the gradient flow, from escape to escape,"
     usual = 5e-3
     as_flow = 0.2  # by default the bounds are those of the default flow
     share_of_gradients = 0.36  # at k = 50 (studies main_job, main_job_escapes)

@@ -13,6 +13,7 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.multi_view.objectives import options_of as options_of_method
 from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.simulation.auto import CHOICES, integrator_of
 from mvsim.runs.simulation.identity import run_name
 from mvsim.runs.simulation.options import DEFAULTS, OF_INTEGRATORS, OF_METHODS, OF_THE_FILE, RunOptions
 from mvsim.runs.simulation.plan import LEARNING_RATE_PER_CLASS
@@ -46,6 +47,11 @@ class Cell:
         """Name of the run file: the identity of the run."""
         return run_name(self.parameters, self.method, self.seed, self.options)
 
+    @cached_property
+    def integrator(self) -> str:
+        """Name of the integrator that steps the run, unless its file has begun with another."""
+        return integrator_of(self.parameters, RunOptions(method=self.method, seed=self.seed, **self.options))
+
     @property
     def label(self) -> str:
         """What tells this cell from others of its study, for people."""
@@ -60,7 +66,7 @@ def cell_of(index: int, values: Mapping[str, Value], swept: Mapping[str, Value],
         options = {name: values[name] for name in _OPTIONS if name in values}
         parameters = parameters_of(fields, values.get(R0), regime)
         checked = RunOptions(**options)
-        integrator, option = INTEGRATORS[checked.integrator], checked.integrator_option
+        integrator, option = INTEGRATORS[integrator_of(parameters, checked)], checked.integrator_option
         if option is not None:
             integrator.check_option(option)
         if checked.t_end is not None:
@@ -77,5 +83,5 @@ def meaningless(values: Mapping[str, Value]) -> set[str]:
     """Return the names whose values mean nothing for a run: options of another method, or of another integrator, than it has."""
     method, integrator = values.get("method", DEFAULTS.method), values.get("integrator", DEFAULTS.integrator)
     own = set(options_of_method(method)) if isinstance(method, str) and method in OBJECTIVES else set(OF_METHODS)
-    own |= {INTEGRATORS[integrator].letter} if isinstance(integrator, str) and integrator in INTEGRATORS else set(OF_INTEGRATORS)
+    own |= {CHOICES[integrator].letter} if isinstance(integrator, str) and integrator in CHOICES else set(OF_INTEGRATORS)
     return ({*OF_METHODS, *OF_INTEGRATORS} - own) & values.keys()

@@ -50,7 +50,7 @@ class Pace:
 
 def seconds_of(cell: Cell, factor: float = 1.0) -> float:
     """Return about how long the run of a cell takes on one thread, in seconds."""
-    follows_flow = INTEGRATORS[_options_of(cell).integrator].follows_flow
+    follows_flow = INTEGRATORS[cell.integrator].follows_flow
     return seconds_of_run(count_of(cell), factor * _gradient(cell), cell.parameters, follows_flow)
 
 
@@ -62,11 +62,11 @@ def count_of(cell: Cell) -> float:
     """
     p, options = cell.parameters, _options_of(cell)
     mixes = options.sums_all_pairs
-    if not INTEGRATORS[options.integrator].follows_flow:
+    if not INTEGRATORS[cell.integrator].follows_flow:
         if options.t_end is not None:
             return float(math.ceil(options.t_end / (options.integrator_option or LEARNING_RATE_PER_CLASS * p.k)))
         return float(AFFORDABLE_PAIR_GRADIENTS if mixes else AFFORDABLE_GRADIENTS)
-    return INTEGRATORS[options.integrator].relative_gradients(options.integrator_option) * gradients_of_flow(p, mixes)
+    return INTEGRATORS[cell.integrator].relative_gradients(options.integrator_option) * gradients_of_flow(p, mixes)
 
 
 def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:
@@ -80,7 +80,7 @@ def measured_gradient(cell: Cell, seconds: float = MEASURING) -> float:
 def bytes_of(cell: Cell) -> int:
     """Return the peak memory of the run of a cell, in bytes, libraries included."""
     options = _options_of(cell)
-    return required_bytes(cell.parameters, options.sums_all_pairs, options.backend, options.n_test, options.integrator)
+    return required_bytes(cell.parameters, options.sums_all_pairs, options.backend, options.n_test, cell.integrator)
 
 
 def _options_of(cell: Cell) -> RunOptions:

@@ -46,6 +46,7 @@ class Standing(NamedTuple):
     message: str = ""  # Why it failed
     undecided: bool = False  # Whether its run ended without an answer: it stalled, diverged, or is done without having settled
     blocked: bool = False  # Whether its run cannot be made before a file is moved away: one that is damaged, or holds something else
+    integrator: str = ""  # What has stepped its run so far
 
 
 class Failure(Record):
@@ -106,8 +107,8 @@ class RunFolder:
         if provenance["status"] in ("diverged", "stalled"):  # made by another command
             return Standing("failed", " ".join(str(provenance["summary"]).split()), True)
         if provenance["status"] != "finished":
-            return Standing("unfinished")
-        return Standing("done", undecided=provenance["settled"] is False)
+            return Standing("unfinished", integrator=provenance["integrator"]["name"])
+        return Standing("done", undecided=provenance["settled"] is False, integrator=provenance["integrator"]["name"])
 
     def failure_of(self, cell: Cell) -> Failure | None:
         """Return what is recorded about the failure of a cell, None if it has not failed."""

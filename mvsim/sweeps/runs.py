@@ -16,7 +16,6 @@ from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer, check_kind
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.run import Run, open_run
-from mvsim.runs.simulation.options import DEFAULTS
 from mvsim.sweeps.cell import Cell
 from mvsim.sweeps.folder import Standing, SweepFolder
 from mvsim.sweeps.identity import following, identity_of, repeated
@@ -192,7 +191,7 @@ class SweepRuns(Runs):
         """A row for each cell: its number and state, what is swept, what was measured if it is done, and all parameters."""
         import pandas as pd
 
-        rows = [_identity_of_cell(cell) for cell in self.study.cells]
+        rows = [_identity_of_cell(*each) for each in zip(self.study.cells, self.standings, strict=True)]
         columns: dict[str, Any] = {"cell": [cell.index for cell in self.study.cells], "state": [standing.state for standing in self.standings]}
         swept = [name for axis in self.study.axes for name in axis.names]
         for name in dict.fromkeys([*swept, "method", "k", "seed"]):
@@ -300,9 +299,9 @@ def _array(
     return xr.Dataset(variables, coords)
 
 
-def _identity_of_cell(cell: Cell) -> dict[str, Any]:
+def _identity_of_cell(cell: Cell, standing: Standing) -> dict[str, Any]:
     """Return all that says which run it is: parameters and options, the latter as given or by default; laws as JSON text."""
-    options = {"method": cell.method, "seed": cell.seed, "integrator": DEFAULTS.integrator, **cell.options}
+    options = {"method": cell.method, "seed": cell.seed, **cell.options, "integrator": standing.integrator or cell.integrator}
     derived = {"r0": cell.swept.get("r0", cell.parameters.r0)}
     entries = {**cell.parameters.model_dump(mode="json"), **derived, **options}
     return {name: json.dumps(value) if isinstance(value, dict | list) else value for name, value in entries.items()}

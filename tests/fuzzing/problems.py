@@ -18,8 +18,8 @@ import mvsim
 from fuzzing import message
 from fuzzing.breach import Breach, raised, short
 from fuzzing.world import watched
-from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.objectives import OBJECTIVES
+from mvsim.runs.simulation.auto import CHOICES
 
 SECONDS = 2.0
 """After which a run is interrupted, as with Ctrl-C: a case is about a few steps."""
@@ -117,7 +117,7 @@ def problems(draw: st.DrawFn, alphas: tuple[float, ...] = (8.0,)) -> Problem:
         "G": draw(st.integers(math.ceil(k / (k - Q)), 8)), "beta_law": draw(law), "codebook_seed": draw(st.integers(0, 3)),
     }  # fmt: skip
     method = draw(st.sampled_from(tuple(OBJECTIVES)))
-    integrator = draw(st.sampled_from(tuple(INTEGRATORS)))
+    integrator = draw(st.sampled_from(tuple(CHOICES)))
     options = {
         "method": method,
         "integrator": integrator,

@@ -10,9 +10,9 @@ from usable import MISSING, RUNNABLE
 from fuzzing.command import Command, words_of
 from fuzzing.laws import BAD_LAWS, BAD_MIXING, LAWS, MIXING
 from fuzzing.texts import BAD, garbage, is_argument
-from mvsim.flow import INTEGRATORS
 from mvsim.losses import LOSSES
 from mvsim.multi_view.objectives import OBJECTIVES
+from mvsim.runs.simulation.auto import CHOICES
 
 SMALL = (("k", "3"), ("N", "6"), ("m", "2"), ("t-end", "5"), ("quiet", None))
 """A run of a few steps."""
@@ -65,7 +65,7 @@ FIELDS = {
 OPTIONS = {
     "method": _choice(*OBJECTIVES),
     "seed": _integer("0", "7", "1" + "0" * 30, bad=("1" + "0" * 40,)),
-    "integrator": _choice(*INTEGRATORS),
+    "integrator": _choice(*CHOICES),
     "eta": _float("0.1", "1.5", bad=("0", "inf", "1e101")),
     "rtol": _float("1e-3", "0.1", bad=("0", "1e-11", "0.2", "inf")),
     "t-end": _float("5", "1e-9", "60", bad=("0", "inf", "1e301")),

@@ -155,7 +155,7 @@ def test_what_makes_another_run_makes_another_name():
 
 def test_points_that_are_given_are_told_by_their_digest():
     data = mvsim.sample_dataset(P, seed=3)
-    assert canonical_options("erm", 0, {"data": data}) == {"data": data.digest()}
+    assert canonical_options(P, "erm", 0, {"data": data}) == {"data": data.digest()}
 
 
 def test_options_out_of_their_domain_have_no_name():

@@ -72,10 +72,10 @@ def test_every_quoted_number_has_an_interval_in_which_it_lies():
 
 
 def test_a_quoted_number_that_leaves_its_interval_is_found():
-    (quote,) = Study.load("main_job").quotes(results_of("main_job"))
-    assert outside("main_job", [re.sub(r"after \d+ minutes", "after 90 minutes", quote)]) != []
-    assert outside("main_job", [quote.replace("both", "no")]) != []
-    assert outside("main_job", []) != []
+    (quote,) = Study.load("main_job_escapes").quotes(results_of("main_job_escapes"))
+    assert outside("main_job_escapes", [re.sub(r"after \d+ minutes", "after 90 minutes", quote)]) != []
+    assert outside("main_job_escapes", [quote.replace("both", "no")]) != []
+    assert outside("main_job_escapes", []) != []
 
 
 def test_the_documentation_says_what_was_measured():

@@ -60,14 +60,14 @@ def test_a_study_draws_what_it_measured_and_again_from_its_results(tmp_path, cap
 
 
 def test_the_release_fails_if_a_quoted_number_leaves_its_interval(tmp_path, capsys, monkeypatch):
-    (tmp_path / "main_job.json").write_text(json.dumps({"measured": [{"command": "python validation/run.py main_job --limit 9"}]}))
+    (tmp_path / "main_job_escapes.json").write_text(json.dumps({"measured": [{"command": "python validation/run.py main_job_escapes --limit 9"}]}))
     monkeypatch.setattr(run, "RESULTS", tmp_path)
-    monkeypatch.setattr(run, "QUOTED", ["main_job"])
+    monkeypatch.setattr(run, "QUOTED", ["main_job_escapes"])
     monkeypatch.setattr(run, "results_of", lambda name: None)
     measured = []
     monkeypatch.setattr(run, "run_study", lambda one, arguments: measured.append(arguments))
     for both, code in ((50, 0), (40, 1)):
-        quote = f"after 60 minutes {both} of 50 classes have both features"
+        quote = f"after 16 minutes {both} of 50 classes have both features"
         monkeypatch.setattr(Study, "load", lambda name, quote=quote: study(name=name, quotes=lambda results: [quote]))
         assert run.main(["--release"]) == code
     assert measured == [["--limit", "9"]] * 2

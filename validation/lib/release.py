@@ -33,8 +33,8 @@ QUOTED: dict[str, tuple[str, ...]] = {
         "<1 8> of <71 71> B.17 at default r0, <3 9> of <11 11> at d = k^20",
         "(default <0.2 0.2> at k = 10)",
     ),
-    "main_job_escapes": ("<2 20> minutes with `--integrator escapes` (experimental)",),
-    "main_job": ("after <1 75> minutes <49 50> of 50 classes have both features",),
+    "main_job_escapes": ("after <2 20> minutes <49 50> of 50 classes have both features",),
+    "main_job": ("with `--integrator flow` after <1 75> minutes",),
 }
 """By study, in the order of what it quotes; the least and the largest value stand in the place of a number."""
 

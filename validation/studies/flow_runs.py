@@ -2,7 +2,7 @@
 
 Every run is a process of its own, as a user would start it, after a small one that compiles. One that takes longer than ``--limit`` seconds is
 interrupted and saved, and what is told is how far it has come. The literal runs are repeated at rtol / 10, to show that the result does not
-depend on it. Other flows have studies of their own: midpoint at k = 50 with every default (`main_job`), both methods at k = 10, d = 20000
+depend on it. Other flows have studies of their own: midpoint at k = 50 (`main_job`), both methods at k = 10, d = 20000
 (`readme_figure`), ERM at d = k^20 (`flow_literal`). Fails if a run has not settled, misses its target, or learns other features at rtol / 10.
 """
 
@@ -180,9 +180,9 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
         return f"{seconds / 60:.0f}" if minutes else f"{seconds:.0f} s"
 
     rows = [
-        f"Midpoint Mixup at k = 10 and 20, all defaults | settled after {took('k=10')} and {took('k=20', True)} minutes",
+        f"Midpoint Mixup at k = 10 and 20, `--integrator flow` | settled after {took('k=10')} and {took('k=20', True)} minutes",
         f"ERM at k = 20, 50 and 100, all defaults | settled after {took('k=20 erm')}, {took('k=50 erm')} and {took('k=100 erm', True)} minutes",
-        f"Midpoint Mixup at k = 100, all defaults | not settled after {took('k=100 midpoint', True)} minutes",
+        f"Midpoint Mixup at k = 100, `--integrator flow` | not settled after {took('k=100 midpoint', True)} minutes",
         f"Mixup (lambda uniform) at k = 4 | not settled after {took('k=4 mixup', True)} minutes",
     ]
     if row := results.get("k=20 literal midpoint"):
@@ -218,7 +218,7 @@ def passage(results: dict[str, Any]) -> str:
         )
     return (
         "The flows are those of Midpoint Mixup unless ERM or another law is named. Each is followed to the settled state or to the limit of time. "
-        "Targets in bold are missed. Midpoint Mixup at k = 50 with all defaults, and the runs of the picture, have passages of their own:\n\n"
+        "Targets in bold are missed. Midpoint Mixup at k = 50, and the runs of the picture, have passages of their own:\n\n"
         + table(heads, lines)
         + f"{_repeated_passage(results)}\n"
     )

@@ -23,11 +23,11 @@ import time
 
 import numpy as np
 
-from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.kernels import check_device_memory, memory_of
 from mvsim.multi_view.memory import bytes_of_run, check_fits
 from mvsim.multi_view.objectives import Objective
 from mvsim.multi_view.parameters import Parameters
+from mvsim.runs.simulation.auto import CHOICES
 from mvsim.runs.simulation.options import DEFAULTS
 
 SECONDS_AT_LEAST = 0.3
@@ -83,7 +83,7 @@ def required_bytes(
 ) -> int:
     """Predict the peak memory of a run in bytes, libraries included; ``mixes`` says whether all pairs are summed."""
     records = None
-    if INTEGRATORS[integrator].follows_flow:
+    if CHOICES[integrator].follows_flow:
         records = max(LEAST_RECORDS, round(gradients_of_flow(p, mixes) / GRADIENTS_OF_A_RECORD))
     return bytes_of_run(p, mixes, memory_of(p, backend), n_test, records)
 

@@ -63,6 +63,8 @@ class Estimate:
         Time of the whole run, at least and at most.
     algorithm : str
         What computes it, in words.
+    integrator : str
+        What steps it: a key of `mvsim.flow.INTEGRATORS`.
     """
 
     memory_bytes: int
@@ -71,11 +73,12 @@ class Estimate:
     gradients: tuple[int, int]
     seconds: tuple[float, float]
     algorithm: str
+    integrator: str
 
 
-def estimate_run(request: Request) -> Estimate:
-    """Return what a run will take, without making it; the problem is drawn, so it has to fit in memory."""
-    return estimate_of(request, plan_of(request, None))
+def estimate_run(request: Request, saved: Any = None) -> Estimate:
+    """Return what a run will take from its start, without making it; the problem is drawn, so it has to fit in memory."""
+    return estimate_of(request, plan_of(request, saved))
 
 
 def estimate_of(request: Request, plan: Plan) -> Estimate:
@@ -88,8 +91,8 @@ def estimate_of(request: Request, plan: Plan) -> Estimate:
     busy = 1.0 if follows_flow else BUSY
     span = (seconds_of_run(least, seconds, p, follows_flow) / busy, seconds_of_run(most, seconds, p, follows_flow) * busy)
     sized = p if request.data is None else request.data.sized(p)
-    memory = required_bytes(sized, options.sums_all_pairs, options.backend, options.n_test, options.integrator)
-    return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe())
+    memory = required_bytes(sized, options.sums_all_pairs, options.backend, options.n_test, plan.integrator.name)
+    return Estimate(memory, available_bytes(), seconds, (least, most), span, plan.objective.describe(), plan.integrator.name)
 
 
 def nothing_left(request: Request, saved: tuple[Any, dict[str, Any]]) -> bool:

@@ -12,28 +12,39 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.data import Dataset
 from mvsim.multi_view.parameters import Parameters
 from mvsim.multi_view.parameters.models import NETWORK
+from mvsim.runs.simulation.auto import AUTO, integrator_of
 from mvsim.runs.simulation.options import DEFAULTS, FREE, OF_THE_FILE, RunOptions
 
 _LONGEST_REST = 60
 """Characters of the part of a readable name that says how a run differs from the default."""
 
 
-def canonical_options(method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what tells a run from others with the same parameters, method and seed, however it was written."""
-    points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
-    checked = RunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points})
+def canonical_options(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what tells a run from others with the same parameters, method and seed, however it was written.
+
+    The integrator is among it if it is not the one that is taken if none is asked for.
+    """
+    checked, points = _checked(method, seed, options)
     explicit = {name: getattr(checked, name) for name in sorted(checked.model_fields_set.difference(("method", "seed"), OF_THE_FILE))}
-    integrator = INTEGRATORS[checked.integrator]
+    integrator = INTEGRATORS[integrator_of(parameters, checked, bool(points))]
     if explicit.get(integrator.letter) is not None:
         explicit[integrator.letter] = integrator.check_option(explicit[integrator.letter])
     if explicit.get(integrator.letter) == integrator.usual:
         explicit.pop(integrator.letter, None)
+    unasked = checked.model_copy(update={"integrator": AUTO, "rtol": explicit.get("rtol")})
+    explicit["integrator"] = AUTO if integrator.name == integrator_of(parameters, unasked, bool(points)) else integrator.name
     return {name: _plain(value) for name, value in explicit.items() if value != getattr(DEFAULTS, name)} | points
+
+
+def _checked(method: str, seed: int, options: Mapping[str, Any]) -> tuple[RunOptions, dict[str, str]]:
+    """Return options of a run, and the digest of points that are given."""
+    points = {name: value.digest() for name, value in options.items() if isinstance(value, Dataset)}
+    return RunOptions(method=method, seed=seed, **{name: value for name, value in options.items() if name not in points}), points
 
 
 def run_name(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> str:
     """Return the file name of a run: what a reader looks for, and a hash of all parameters and of `canonical_options`."""
-    text = json.dumps([parameters.model_dump(mode="json"), canonical_options(method, seed, options)], sort_keys=True)
+    text = json.dumps([parameters.model_dump(mode="json"), canonical_options(parameters, method, seed, options)], sort_keys=True)
     return f"{method}-k{parameters.k}-seed{seed}-{hashlib.sha256(text.encode()).hexdigest()[:10]}.nc"
 
 
@@ -46,7 +57,7 @@ def readable_name(parameters: Parameters, method: str, seed: int, options: Mappi
     p, network = parameters, NETWORK.name
     usual = Parameters(k=p.k, model=p.model).model_dump(mode="json")
     fields = {name: value for name, value in p.model_dump(mode="json").items() if value != usual[name]}
-    canonical = {name: value for name, value in canonical_options(method, seed, options).items() if name not in FREE}
+    canonical = {name: value for name, value in canonical_options(p, method, seed, options).items() if name not in FREE}
     integrator = canonical.pop("integrator", "")
     rest = "".join(f"-{name}{value}" for name, value in (fields | canonical).items())
     if len(rest) > _LONGEST_REST or not re.fullmatch(r"[\w.+-]*", rest, re.ASCII):
@@ -60,9 +71,12 @@ def what_differs(provenance: Mapping[str, Any], parameters: Parameters, method: 
 
     The name of a file alone does not show it.
     """
-    canonical, stepping = canonical_options(method, seed, options), provenance["integrator"]
+    canonical, stepping = canonical_options(parameters, method, seed, options), provenance["integrator"]
+    checked, points = _checked(method, seed, options)
     chosen = INTEGRATORS.get(stepping["name"])
-    if chosen is None or chosen.name != canonical.get("integrator", DEFAULTS.integrator):
+    if chosen is None or chosen.name != integrator_of(parameters, checked, bool(points), chosen.name):
+        return "integrator"
+    if checked.integrator == AUTO and not chosen.follows_flow:
         return "integrator"
     regularisation = {name: getattr(DEFAULTS, name) for name in ("weight_decay", "label_smoothing")}  # a file has those that are not 0
     kept = {**regularisation, **provenance["options"], chosen.letter: stepping.get(chosen.option)}

@@ -25,6 +25,7 @@ from mvsim.multi_view.objectives import OBJECTIVES, check_name, check_options, o
 from mvsim.multi_view.objectives.mixup import UNIFORM
 from mvsim.numerics.random_streams import check_seed
 from mvsim.runs.recording.fresh_draws import check_n_test
+from mvsim.runs.simulation.auto import AUTO, CHOICES, FROM_K
 
 
 def _checked(check: Callable[..., Any], **bounds: Any) -> PlainValidator:
@@ -68,10 +69,11 @@ class RunOptions(BaseModel):
     label_smoothing: Annotated[float, _checked(check_not_negative, most=1.0)] = Field(
         0.0, description="Mass of the uniform law in each label, from 0 to 1."
     )
-    integrator: Annotated[str, OneOf(INTEGRATORS)] = Field(
-        "flow",
-        description="How time is stepped: along the gradient flow (flow), the same in large steps from escape to escape (escapes; experimental), or "
-        "by gradient descent (gd).",
+    integrator: Annotated[str, OneOf(CHOICES)] = Field(
+        AUTO,
+        description="How time is stepped: along the gradient flow (flow), the same in large steps from escape to escape (escapes), or by gradient "
+        f"descent (gd). auto: escapes for Midpoint Mixup from k = {FROM_K} on, if alpha, d, noise, loss, regularisation, points and backend allow it "
+        "and no rtol is given, else flow; a run that is resumed keeps its own.",
     )
     t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME)] = Field(
         None,
@@ -105,7 +107,7 @@ class RunOptions(BaseModel):
 
     # Of an integrator or a method, which checks the value.
     rtol: Annotated[float | None, SkipValidation] = Field(
-        None, description="flow: relative error that one step may make, 1e-10 to 0.1; default 0.001."
+        None, description="flow, escapes: relative error that one step may make, 1e-10 to 0.1; default 0.001, with escapes 0.005."
     )
     eta: Annotated[float | None, SkipValidation] = Field(None, description="gd: step size eta > 0; default 6 k.")
     mixing: Annotated[Any, SkipValidation] = Field(
@@ -131,12 +133,12 @@ class RunOptions(BaseModel):
     def _check_together(self) -> Self:
         for name in OF_INTEGRATORS:
             value = getattr(self, name)
-            owners = [integrator.name for integrator in INTEGRATORS.values() if integrator.letter == name]
+            owners = [choice for choice, integrator in CHOICES.items() if integrator.letter == name]
             if value is not None and self.integrator not in owners:
                 belongs = f"belongs to integrator={' or '.join(map(echo, owners))}, and integrator={echo(self.integrator)} was asked for"
                 raise UsageError(f"{name}={echo(value)}: {belongs}")
         if self.integrator_option is not None:
-            INTEGRATORS[self.integrator].check_option(self.integrator_option)
+            CHOICES[self.integrator].check_option(self.integrator_option)
         if self.resume and self.out is None:
             raise UsageError("resume=True: needs out, the run file to continue")
         return self
@@ -144,7 +146,7 @@ class RunOptions(BaseModel):
     @property
     def integrator_option(self) -> float | None:
         """The option of the integrator that is asked for, None if it is not given."""
-        value: float | None = getattr(self, INTEGRATORS[self.integrator].letter)
+        value: float | None = getattr(self, CHOICES[self.integrator].letter)
         return value
 
     @property

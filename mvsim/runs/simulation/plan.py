@@ -11,12 +11,14 @@ from mvsim.base.errors import UsageError
 from mvsim.flow import INTEGRATORS, Integrator
 from mvsim.multi_view.data import Dataset, sample_dataset
 from mvsim.multi_view.diagnostics import signal_strength
+from mvsim.multi_view.kernels import usable_backend
 from mvsim.multi_view.objectives import OBJECTIVES, Objective
 from mvsim.multi_view.parameters import Deviation, Parameters
 from mvsim.multi_view.parameters.regime import given_points
 from mvsim.runs.archive import collect_provenance
 from mvsim.runs.recording.fresh_draws import FeatureTest
 from mvsim.runs.recording.recorder import Recorder
+from mvsim.runs.simulation.auto import integrator_of
 from mvsim.runs.simulation.field import field_of
 from mvsim.runs.simulation.options import RunOptions
 from mvsim.runs.simulation.request import Request
@@ -81,8 +83,9 @@ def _check_signal_strength(objective: Objective, own_points: Dataset | None) -> 
 
 def _integrator(request: Request, objective: Objective, saved: Any) -> Integrator:
     """Return the integrator, with the option that is asked for, that of the saved run, or the default."""
-    chosen = INTEGRATORS[request.options.integrator]
     before = saved[1]["integrator"] if saved else {}
+    usable = request.options.model_copy(update={"backend": usable_backend(request.options.backend)})
+    chosen = INTEGRATORS[integrator_of(request.parameters, usable, request.data is not None, before.get("name"))]
     saved_option = before.get(chosen.option) if before.get("name") == chosen.name else None
     affordable = AFFORDABLE_PAIR_GRADIENTS if objective.mixes else AFFORDABLE_GRADIENTS
     field = field_of(objective, LEARNING_RATE_PER_CLASS * request.parameters.k, affordable)

@@ -74,14 +74,14 @@ def test_an_integrator_and_a_method_that_are_added_can_be_asked_for_everywhere(t
     assert process.returncode == 0, process.stderr
     answer = json.loads(process.stdout)
     shown = answer["help"][1]
-    assert "[choices: flow, escapes, gd, damped]" in shown
+    assert "[choices: flow, escapes, gd, damped, auto]" in shown
     assert "[choices: erm, midpoint, mixup, sharp]" in shown
     assert answer["made"][0] == 0
     assert answer["provenance"]["integrator"] == {"name": "damped", "damping": 0.5, "t_end": 3.0, "settled_factor": 10.0}
     assert answer["provenance"]["method"] == "sharp"
     assert answer["other"][0] == 2
     assert "eta=0.7 (saved: 0.5)" in answer["other"][2]
-    assert answer["belongs"][2].startswith("mvsim: eta=0.7: belongs to integrator='gd' or 'damped', and integrator='flow' was asked for")
+    assert answer["belongs"][2].startswith("mvsim: eta=0.7: belongs to integrator='gd' or 'damped', and integrator='auto' was asked for")
 
 
 def test_choices_follow_from_registries_and_types():
