@@ -11,10 +11,10 @@ a smooth step takes one or two gradients, in which both are found.
 The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
 correlations, relative to the largest of their view; loosely in everything else. Off-diagonal correlations of stiff neurons are mostly in balance with
 noise, and one below 0 adds nothing to outputs. But between escapes it drifts for times of the order of t, from kink to kink, and where it stands when
-the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near
-its threshold, where the power of the activation ends, noise holds many a correlation in a balance of the width of that threshold. One that falls there
-from far above stays or falls through, by a hair: there it is resolved to a part of the threshold. Backward
-Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved badly.
+the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near its
+threshold, where the power of the activation ends, noise holds many a correlation in a balance as narrow as that threshold. One that falls from far
+above stops there or falls through, by a hair: there it is resolved to a part of the threshold. Backward Euler conserves the integral of a force that
+relaxes linearly, so that clocks stay right also through a transient that is resolved badly.
 """
 
 from __future__ import annotations

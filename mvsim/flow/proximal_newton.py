@@ -36,6 +36,7 @@ ATTEMPTS, SHORTER = 8, 0.35
 """Attempts at one iterate, and by what they become shorter."""
 
 BEFORE_HESSIAN = 2
+"""How often an iterate is made shorter before a new Hessian is made, which costs several gradients."""
 
 
 class Accuracy(NamedTuple):
