@@ -10,9 +10,10 @@ import pytest
 import mvsim
 from mvsim.flow import EscapeFollower, Field, GradientFlow, Integrator, State, Visit
 from mvsim.flow.forecast import forecast_of
-from mvsim.flow.large_step import KNEE, OFF, LargeSteps
+from mvsim.flow.large_step import KNEE, OFF, LargeSteps, Step
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
+from mvsim.flow.stage import Stage
 from mvsim.flow.stiff_neurons import StiffNeurons
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.multi_view.objectives import Objective
@@ -140,6 +141,18 @@ def test_near_their_threshold_they_may_err_by_a_part_of_it(field: Field, visits:
 
     assert error(0.2, 1.0) == error(4.0, -4.0) == error(2.1, 1.9) == pytest.approx(2.0)
     assert max(error(-1.0, 0.2), error(2.1, 3.0)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("part", "faster", "is_over"), [(0.3, 2.0, True), (0.3, 1.4, False), (0.15, 2.0, False), (0.45, 1.4, True), (0.45, 1.0, False), (0.55, 1.0, True)]
+)
+def test_a_force_that_changes_makes_a_mark_the_sooner_the_more_it_does(field: Field, part: float, faster: float, is_over: bool) -> None:
+    layout, c = Layout(PARAMETERS.correlations_shape, field.escaping), _start().c.ravel()
+    chart = layout.chart(c)
+    stage = Stage(field, layout, chart, Moment(chart, c, -field.loss_and_gradient(0, _start().c)[1].ravel()), None, 0.0, 5e-3)
+    assert not stage.is_over
+    stage.go_on(Step(Moment(stage.chart, stage.now.c, faster * stage.now.v)), part * stage.left)
+    assert stage.is_over == is_over  # of all the time until a mark is due in any case, part x (1 - 1 / faster) > 0.1
 
 
 def test_what_has_no_escapes_or_no_hessian_is_refused() -> None:

@@ -164,7 +164,16 @@ def passage(results: dict[str, Any]) -> str:
         part, followed, flow = summary(row), row["escapes"], row["flow"]
         differences = [f"{TIME * part['time']:.2%}", f"{GAP * part['plain_gap']:.1%}", f"{part['gap']:.2g}", f"{part['covered']:.0%}", part["order"]]
         cost = [followed["steps"], followed["gradients"], f"{followed['seconds']:.0f}", flow["gradients"], f"{flow['seconds']:.0f}"]
-        rows.append([name, *differences, f"{part['output']:.2g}", f"{row['outputs_off']:.2%}", f"{part['output_early']:.2g}", *cost])
+        rows.append(
+            [
+                name,
+                *differences,
+                f"{part['output']:.2g}",
+                f"{row['outputs_off']:.2%}" if "outputs_off" in row else "",
+                f"{part['output_early']:.2g}",
+                *cost,
+            ]
+        )
     return (
         "Allowed are 2 % of a time, 10 % or ten recorded errors of the time between the views of a class, and 0.01 + 1 % of an output at the "
         "end; an earlier one is at 1.3 times the last escape. A part of the "
