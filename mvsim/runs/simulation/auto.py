@@ -18,8 +18,8 @@ AUTO = "auto"
 CHOICES: ChainMap[str, type[GradientDescent] | type[FlowIntegrator]] = ChainMap({AUTO: GradientFlow}, INTEGRATORS)
 """What can be asked for. Of "auto" only what all that follow the flow have in common may be read here: `integrator_of` says which one it is."""
 
-FROM_K, FROM_R0 = 20, 0.05
-"""Least k, and least initial correlation over the threshold, of runs that are followed from escape to escape."""
+FROM_K, FROM_R0, TO_R0 = 20, 0.05, 1.0
+"""Least k, and least and largest initial correlation over the threshold, of runs that are followed from escape to escape."""
 
 
 def integrator_of(p: Parameters, options: RunOptions, own_points: bool = False, saved: str | None = None) -> str:
@@ -30,7 +30,7 @@ def integrator_of(p: Parameters, options: RunOptions, own_points: bool = False, 
     - it refuses all but a smoothed ReLU with alpha > 2, trained by the plain cross-entropy on points that share noise patterns, which given points
       need not do, with the compiled kernel;
     - it saves time between the escapes of Midpoint Mixup at large k (study ``main_job_escapes``); at k = 10 the flow takes less than a minute;
-    - it has been compared with the flow at the default r0 (studies ``escapes``, ``escape_references``), not near that of d = k^20;
+    - it has been compared with the flow at the default r0 (studies ``escapes``, ``escape_references``), not near that of d = k^20, nor where escapes are over before they begin;
     - ``rtol`` is an error of correlations in the flow, and of times to escapes there: who gives one is taken to mean the flow.
     """
     if options.integrator != AUTO:
@@ -39,5 +39,5 @@ def integrator_of(p: Parameters, options: RunOptions, own_points: bool = False, 
         return saved
     served = options.backend in ("auto", "numba") and p.noise != "patch" and not own_points
     plain = options.loss == CrossEntropy.name and not options.weight_decay and not options.label_smoothing
-    pays = options.method == Midpoint.name and p.k >= FROM_K and p.r0 >= FROM_R0 and options.rtol is None
+    pays = options.method == Midpoint.name and p.k >= FROM_K and FROM_R0 <= p.r0 <= TO_R0 and options.rtol is None
     return EscapeFollower.name if served and plain and p.alpha > 2.0 and pays else GradientFlow.name
