@@ -1,8 +1,8 @@
 """The gradient flow c' = -grad J(c), followed from escape to escape.
 
-Most of a run at large k is spent on what nobody asks for: off-diagonal correlations of escaped neurons, which drift against features of other
-classes from kink to kink. They are in balance, and nothing depends on their path. What matters are the times of escapes, the gaps between the views
-of a class, own correlations and outputs; this integrator controls the errors of these, and takes the largest steps that they allow.
+Most of a run at large k is spent on what nobody asks for: off-diagonal correlations of escaped neurons, which drift against features of other classes
+from kink to kink. Their path seldom matters (`mvsim.flow.large_step` says where it does). What matters are the times of escapes, the gaps between the
+views of a class and own correlations; this integrator controls the errors of these, and takes the largest steps that they allow.
 
 - `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
@@ -40,8 +40,8 @@ MOST_ERROR, SAFETY = 1.5, 0.75
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
 GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 15
-"""Most growth of a step over the one before, and after a refusal or an equation of so many iterations; after more than the last it becomes a fifth
-shorter."""
+"""Most growth of a step over the one before; the same after a refusal or an equation of `HARD` iterations or more. After more than `MANY` iterations
+the next step is a fifth shorter besides."""
 
 FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
@@ -109,8 +109,8 @@ class EscapeFollower(FlowIntegrator):
         super().__init__(field, rtol)
         if field.few is None or field.escaping.alpha <= 2.0:
             raise UsageError(
-                f"integrator={self.name!r}: there are escapes to follow only with alpha > 2, a smoothed ReLU without weight decay and the factored "
-                "backend; use integrator flow"
+                f"integrator={self.name!r}: there are escapes to follow only with alpha > 2, a smoothed ReLU without weight decay and backend numba, "
+                "with one noise pattern for the patches of a point; use integrator flow"
             )
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Memory | None:

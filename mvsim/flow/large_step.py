@@ -11,10 +11,11 @@ a smooth step takes one or two gradients, in which both are found.
 The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
 correlations, relative to the largest of their view; loosely in everything else. Off-diagonal correlations of stiff neurons are mostly in balance with
 noise, and one below 0 adds nothing to outputs. But between escapes it drifts for times of the order of t, from kink to kink, and where it stands when
-the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near its
-threshold, where the power of the activation ends, noise holds many a correlation in a balance as narrow as that threshold. One that falls from far
-above stops there or falls through, by a hair: there it is resolved to a part of the threshold. Backward Euler conserves the integral of a force that
-relaxes linearly, so that clocks stay right also through a transient that is resolved badly.
+the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near
+the threshold, where the activation passes from its power to its linear part, noise can hold an off-diagonal correlation in a balance no wider than
+the threshold. Small errors decide whether one that falls from far above stops there, so that steps which meet this range may err by a part of the
+threshold. Backward Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved
+badly.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ LARGEST_RATIO = 2.4
 """h / h_before up to which the formula of second order is stable."""
 
 SOLVED, OWN_SOLVED, RESIDUAL = 3.0, 1.0, 0.1
-"""When the equation of a step counts as solved: last correction of all correlations in the root mean square, and of own ones, in tolerances and units
-of the field, and the largest residual of an off-diagonal one in units. Where the Hessian is too stiff, at a kink or along a valley, corrections are
-small long before an off-diagonal correlation is in balance; the residual is not."""
+"""When the equation of a step counts as solved: the last correction of all correlations in the root mean square, and the largest error that it leaves
+in own ones, in tolerances and units of the field, and the largest residual of an off-diagonal one in units. Where the Hessian is too stiff, at a kink
+or along a valley, corrections are small long before an off-diagonal correlation is in balance; the residual is not."""
 
 SETTLED, SETTLED_RESIDUAL, SETTLING = 1e-4, 0.01, 30
 """Last correction and residual, in units, with which the equation of a step that ends at a mark counts as solved, and most iterations of that."""
@@ -50,10 +51,11 @@ OWN, OTHERS, OFF = 3.0, 5.0, 10.0
 ones of stiff neurons, relative to the largest of the neuron."""
 
 KNEE, LOW, HIGH = 4.0, 0.3, 2.0
-"""The same for off-diagonal correlations of stiff neurons that a step takes to or through a range of their threshold, relative to it."""
+"""Error, in tolerances and relative to its threshold, of an off-diagonal correlation of a stiff neuron, if a step meets the range from `LOW` to
+`HIGH` thresholds."""
 
 LOOSE = 30.0
-"""The same for clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
+"""Part by which errors of clocks count less that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
 
 LEAST_OWN = 0.05
 """Part of its threshold to which an own correlation is resolved at least, where its view has not escaped: others carry it up from there."""

@@ -55,9 +55,10 @@ class Accuracy(NamedTuple):
     iterations : int
         Most of them.
     residual : float
-        How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, x is off by r
-        at most: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
-        the correction does not. Own correlations are so stiff that their r is large where they are right to 10^-4 of it.
+        How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, |r| bounds
+        the error: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
+        the correction does not. Own correlations are left out, by which this becomes a rule of thumb: they are so stiff that r can be 10^4 times
+        their error, and ``own_error`` bounds that.
     """
 
     unit: np.ndarray

@@ -22,7 +22,7 @@ _LONGEST_REST = 60
 def canonical_options(parameters: Parameters, method: str, seed: int, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what tells a run from others with the same parameters, method and seed, however it was written.
 
-    The integrator is among it if it is not the one that is taken if none is asked for.
+    The integrator is among it where "auto" would take another.
     """
     checked, points = _checked(method, seed, options)
     explicit = {name: getattr(checked, name) for name in sorted(checked.model_fields_set.difference(("method", "seed"), OF_THE_FILE))}

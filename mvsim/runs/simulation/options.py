@@ -71,9 +71,9 @@ class RunOptions(BaseModel):
     )
     integrator: Annotated[str, OneOf(CHOICES)] = Field(
         AUTO,
-        description="How time is stepped: along the gradient flow (flow), the same in large steps from escape to escape (escapes), or by gradient "
-        f"descent (gd). auto: escapes for Midpoint Mixup from k = {FROM_K} on, if alpha, d, noise, loss, regularisation, points and backend allow it "
-        "and no rtol is given, else flow; a run that is resumed keeps its own.",
+        description="How time is stepped. flow: along the gradient flow, with the error of each step controlled; escapes: along it in large steps "
+        f"from escape to escape; gd: gradient descent; auto: escapes for Midpoint Mixup from k = {FROM_K} on, else flow. rtol and the settings that "
+        "docs/concepts.md lists make auto take flow; resume keeps that of the file.",
     )
     t_end: Annotated[float | None, _checked_unless_none(check_positive, most=LAST_TIME)] = Field(
         None,
@@ -107,7 +107,9 @@ class RunOptions(BaseModel):
 
     # Of an integrator or a method, which checks the value.
     rtol: Annotated[float | None, SkipValidation] = Field(
-        None, description="flow, escapes: relative error that one step may make, 1e-10 to 0.1; default 0.001, with escapes 0.005."
+        None,
+        description="Relative error of one step, 1e-10 to 0.1: of correlations with flow (default 0.001), of the time to an escape with escapes "
+        "(0.005). With auto it selects flow.",
     )
     eta: Annotated[float | None, SkipValidation] = Field(None, description="gd: step size eta > 0; default 6 k.")
     mixing: Annotated[Any, SkipValidation] = Field(
@@ -135,8 +137,8 @@ class RunOptions(BaseModel):
             value = getattr(self, name)
             owners = [choice for choice, integrator in CHOICES.items() if integrator.letter == name]
             if value is not None and self.integrator not in owners:
-                belongs = f"belongs to integrator={' or '.join(map(echo, owners))}, and integrator={echo(self.integrator)} was asked for"
-                raise UsageError(f"{name}={echo(value)}: {belongs}")
+                belongs = f"belongs to integrator={' or '.join(map(echo, owners))}, not to {echo(self.integrator)}"
+                raise UsageError(f"{name}={echo(value)}: {belongs}; give that integrator or leave {name} out")
         if self.integrator_option is not None:
             CHOICES[self.integrator].check_option(self.integrator_option)
         if self.resume and self.out is None:

@@ -81,7 +81,7 @@ def test_an_integrator_and_a_method_that_are_added_can_be_asked_for_everywhere(t
     assert answer["provenance"]["method"] == "sharp"
     assert answer["other"][0] == 2
     assert "eta=0.7 (saved: 0.5)" in answer["other"][2]
-    assert answer["belongs"][2].startswith("mvsim: eta=0.7: belongs to integrator='gd' or 'damped', and integrator='auto' was asked for")
+    assert answer["belongs"][2].startswith("mvsim: eta=0.7: belongs to integrator='gd' or 'damped', not to 'auto'; give that integrator")
 
 
 def test_choices_follow_from_registries_and_types():
