@@ -21,7 +21,7 @@ from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.archive import NO_RUN, ensure_writable, is_run, read_run
 from mvsim.runs.recording.fresh_draws import count_classes
-from mvsim.runs.simulation.auto import integrator_of
+from mvsim.runs.simulation.auto import AUTO, integrator_of
 from mvsim.runs.simulation.identity import readable_name
 from mvsim.runs.simulation.options import DEFAULTS, RunOptions
 from mvsim.runs.simulation.progress import Silent
@@ -157,7 +157,7 @@ def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOption
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
             f"  Computed by: {estimate.algorithm}.",
-            f"  Integrator: {estimate.integrator}.",
+            f"  Integrator: {estimate.integrator}{', chosen by auto' if run_options.integrator == AUTO else ''}.",
             f"  File: {escaped(str(path))}{_what_becomes_of(path, run_options)}.",
         ]
     )

@@ -322,11 +322,11 @@ def test_a_tolerance_of_escapes_is_coarse_only_beyond_what_its_states_keep_to(mv
 
 def test_which_integrator_is_taken_is_told(mvsim):
     words = ("--k", "20", "--m", "2", "--N", "20", "--P", "80", "--method", "midpoint", "--n-test", "2", "--quiet", "--t-end", "50")
-    assert "Integrator: escapes." in mvsim("simulate", *words, "--dry-run").out
+    assert "Integrator: escapes, chosen by auto." in mvsim("simulate", *words, "--dry-run").out
     assert json.loads(mvsim("simulate", *words, "--rtol", "1e-3", "--dry-run", "--json").out)["integrator"] == "flow"
     assert "of the gradient flow, from escape to escape, with rtol = 0.005" in mvsim("simulate", *words, "--out", "run.nc").out
     assert "Integrator: escapes (rtol=0.005, " in mvsim("show", "run.nc").out
     mvsim("simulate", *words, "--integrator", "flow", "--out", "run.nc", "--force")
-    assert "Integrator: flow." in mvsim("simulate", *words[:-1], "60", "--out", "run.nc", "--resume", "--dry-run").out
+    assert "Integrator: flow, chosen by auto." in mvsim("simulate", *words[:-1], "60", "--out", "run.nc", "--resume", "--dry-run").out
     plan = mvsim("sweep", "--k", "10,20", *words[2:-3], "--out", "runs", "--dry-run", "--quiet").out
     assert [line.split()[3] for line in plan.splitlines()[2:4]] == ["flow", "escapes"]

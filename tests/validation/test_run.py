@@ -122,4 +122,6 @@ def test_a_part_is_kept_as_soon_as_it_is_there_beside_those_of_another_call(tmp_
 
     with pytest.raises(KeyboardInterrupt):
         ResultsFile("sweeps", tmp_path, "c").measure_parts(["a", "b"], measure)
-    assert read(tmp_path / "sweeps.json")["results"] == {"other": 0, "a": 1}
+    file = read(tmp_path / "sweeps.json")
+    assert file["results"] == {"other": 0, "a": 1}
+    assert [stamp["command"] for stamp in file["measured"]] == ["other", "c"]

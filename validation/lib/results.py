@@ -81,6 +81,8 @@ class ResultsFile:
         self.keep([name for name in self.read() if name not in names])
         for number, name in enumerate(names):
             part = measure(name)
-            earlier = self.read()  # again: another call may have measured other parts meanwhile
-            self.write({other: earlier[other] for other in earlier if other not in names[number:]} | {name: part})
+            earlier = self.read()  # again, and its stamps: another call may have measured other parts meanwhile
+            others = {other: earlier[other] for other in earlier if other not in names[number:]}
+            self.keep(others)
+            self.write(others | {name: part})
         return self.read()
