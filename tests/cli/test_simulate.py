@@ -324,7 +324,8 @@ def test_which_integrator_is_taken_is_told(mvsim):
     words = ("--k", "20", "--m", "2", "--N", "20", "--P", "80", "--method", "midpoint", "--n-test", "2", "--quiet", "--t-end", "50")
     assert "Integrator: escapes, chosen by auto." in mvsim("simulate", *words, "--dry-run").out
     assert json.loads(mvsim("simulate", *words, "--rtol", "1e-3", "--dry-run", "--json").out)["integrator"] == "flow"
-    assert "of the gradient flow, from escape to escape, with rtol = 0.005" in mvsim("simulate", *words, "--out", "run.nc").out
+    told = " ".join(mvsim("simulate", *words, "--out", "run.nc").out.split())
+    assert "of the gradient flow, from escape to escape, with rtol = 0.005" in told
     assert "Integrator: escapes (rtol=0.005, " in mvsim("show", "run.nc").out
     mvsim("simulate", *words, "--integrator", "flow", "--out", "run.nc", "--force")
     assert "Integrator: flow, chosen by auto." in mvsim("simulate", *words[:-1], "60", "--out", "run.nc", "--resume", "--dry-run").out
