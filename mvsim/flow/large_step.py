@@ -43,19 +43,20 @@ SOLVED, OWN_SOLVED, RESIDUAL = 3.0, 1.0, 0.1
 in own ones, in tolerances and units of the field, and the largest residual of an off-diagonal one in units. Where the Hessian is too stiff, at a kink
 or along a valley, corrections are small long before an off-diagonal correlation is in balance; the residual is not."""
 
-SETTLED, SETTLED_RESIDUAL, SETTLING = 1e-4, 0.01, 30
-"""Last correction and residual, in units, with which the equation of a step that ends at a mark counts as solved, and most iterations of that."""
+SETTLED, SETTLED_RESIDUAL = 1e-4, 0.01
+"""The same two, in units, for the equation of a step that ends at a mark: last correction, and residual of off-diagonal correlations."""
 
 OWN, OTHERS, OFF = 3.0, 5.0, 10.0
 """Errors, in tolerances, that may be made in own correlations of stiff neurons, in those that are neither own nor on the chart, and in off-diagonal
 ones of stiff neurons, relative to the largest of the neuron."""
 
-KNEE, LOW, HIGH = 4.0, 0.3, 2.0
+KINK, LOW, HIGH = 4.0, 0.3, 2.0
 """Error, in tolerances and relative to its threshold, of an off-diagonal correlation of a stiff neuron, if a step meets the range from `LOW` to
 `HIGH` thresholds."""
 
 LOOSE = 30.0
-"""Part by which errors of clocks count less that hardly matter: of views that have escaped, and of escapes more than ten times as far as the next."""
+"""How many times less the error counts of clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the
+next."""
 
 LEAST_OWN = 0.05
 """Part of its threshold to which an own correlation is resolved at least, where its view has not escaped: others carry it up from there."""
@@ -138,7 +139,7 @@ class LargeSteps:
 
     def fine_accuracy(self, stiff: StiffNeurons, c: np.ndarray) -> Accuracy:
         """Return how accurately they are solved where a record is made."""
-        return self.accuracy(stiff, c)._replace(rms=SETTLED, residual=SETTLED_RESIDUAL, iterations=SETTLING)
+        return self.accuracy(stiff, c)._replace(rms=SETTLED, residual=SETTLED_RESIDUAL)
 
     def attempt(self, stiff: StiffNeurons, now: Moment, past: Past | None, h: float, easy: bool, forecast: Forecast, learned: np.ndarray) -> Step:
         """Try a step of size h; ``easy`` says that the last equations took few iterations."""
@@ -213,7 +214,7 @@ class LargeSteps:
         off = np.flatnonzero(stiff.mask & ~layout.is_own)
         scale = np.maximum(layout.largest_of_neurons(np.maximum(end.c, 0.0)), b)
         errors.append(error[off] / scale[off] / OFF)
-        errors.append(np.where(meets_knee(now.c, end.c, b)[off], error[off] / b[off] / KNEE, 0.0))
+        errors.append(np.where(meets_kink(now.c, end.c, b)[off], error[off] / b[off] / KINK, 0.0))
         if self.outgrown(stiff, now, end, h, learned):
             return OUTGROWN
         return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance
@@ -227,6 +228,6 @@ class LargeSteps:
         return outruns_growth(h, before, after, MOVES * layout.threshold[some])
 
 
-def meets_knee(before: np.ndarray, after: np.ndarray, threshold: np.ndarray) -> np.ndarray:
+def meets_kink(before: np.ndarray, after: np.ndarray, threshold: np.ndarray) -> np.ndarray:
     """Return (n,) bool: whether a correlation comes to, or passes, where balances near its threshold can be."""
     return np.asarray((np.maximum(before, after) > LOW * threshold) & (np.minimum(before, after) < HIGH * threshold))

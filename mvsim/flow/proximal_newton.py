@@ -57,8 +57,8 @@ class Accuracy(NamedTuple):
     residual : float
         How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, |r| bounds
         the error: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
-        the correction does not. Own correlations are left out, by which this becomes a rule of thumb: they are so stiff that r can be 10^4 times
-        their error, and ``own_error`` bounds that.
+        the correction does not. Own correlations are left out, by which this becomes a rule of thumb: they are so stiff that r is far larger
+        than their error, and ``own_error`` bounds that.
     """
 
     unit: np.ndarray

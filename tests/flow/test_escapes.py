@@ -10,7 +10,7 @@ import pytest
 import mvsim
 from mvsim.flow import EscapeFollower, Field, GradientFlow, Integrator, State, Visit
 from mvsim.flow.forecast import forecast_of
-from mvsim.flow.large_step import KNEE, OFF, LargeSteps, Step
+from mvsim.flow.large_step import KINK, OFF, LargeSteps, Step
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
 from mvsim.flow.stage import Stage
@@ -136,7 +136,7 @@ def test_near_their_threshold_they_may_err_by_a_part_of_it(field: Field, visits:
 
     def error(before: float, after: float) -> float:
         now, end = (Moment(chart, with_entries(c, np.array([position]), np.array([x * b])), np.zeros_like(c)) for x in (before, after))
-        end.v[position] = 4.0 * KNEE * tolerance * b
+        end.v[position] = 4.0 * KINK * tolerance * b
         return steps.error_of(stiff, now, None, end, 1.0, forecast, learned)
 
     assert error(0.2, 1.0) == error(4.0, -4.0) == error(2.1, 1.9) == pytest.approx(2.0)

@@ -32,7 +32,7 @@ LEAST_RTOL = 1e-10
 
 AT_LEAST, PER_STEP = 1000, 10
 """A replay is given up after `AT_LEAST` steps and `PER_STEP` for each step of the run: states that do not belong together may lead to tiny steps.
-From escape to escape a run takes a dozen steps where the flow that replays it takes hundreds."""
+From escape to escape a run takes few steps where the flow that replays it takes many."""
 
 CLOCK, WIDEST_CLOCK = 50.0, 0.05
 """Error of the clock that is allowed, in units of rtol and relative to the time that is replayed; and the most of it."""
