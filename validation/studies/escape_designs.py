@@ -104,8 +104,8 @@ def headline(results: dict[str, Any]) -> str:
 def passage(results: dict[str, Any]) -> str:
     heads = ["bounds", "time", "gap or 10 errors / allowed", "output / allowed", "of all outputs, beyond", "gradients", "s"]
     return (
-        "Differences from the flow at small rtol: the largest of a time, of the time between the two views of a class over 10 % or ten recorded errors, "
-        "and of an output at the end over 0.01 + 1 %.\n\n"
+        "Largest differences from the flow at small rtol: of a time, of the time between the two views of a class over 10 % or ten recorded "
+        "errors, of an output at the end over 0.01 + 1 %.\n\n"
         + "\n\n".join(f"{name}, where the reference takes {_cost(rows)}:\n\n{table(heads, _lines(rows))}" for name, rows in results.items())
     )
 
