@@ -7,8 +7,10 @@ Its solution is a stationary point of the proximal objective
 and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
 flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
 activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
-half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs several gradients, is made anew there. None moves a
-correlation by more than the largest one: along directions in which the Hessian is nearly 0, a correction can be a thousand times as long.
+half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs several gradients, is made anew there. None moves the
+positive part of a correlation by more than the largest one: along directions in which the Hessian is nearly 0, a correction can be a thousand times
+as long. Below 0 the activation is 0, so that moves there are exact, and correlations are far larger in absolute value; above, a correlation of 500 would
+make exponentials of outputs overflow or underflow, and gradients twenty times as slow.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
 arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor. At a kink Phi may be concave, where the arrow is
 not: corrections would be small far from the solution. There the change of the gradient counts as a fifth of the expected one (M. J. D. Powell,
@@ -90,6 +92,12 @@ class Solution(NamedTuple):
     gradient: np.ndarray
 
 
+def longest_part(x: np.ndarray, d: np.ndarray) -> float:
+    """Return the part of a correction d (s,) that moves no positive part of x (s,) by more than the largest one."""
+    moves = np.abs(np.maximum(x + d, 0.0) - np.maximum(x, 0.0)).max()
+    return min(1.0, float(x.max() / moves)) if moves > 0.0 and x.max() > 0.0 else 1.0
+
+
 def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarray, gamma: float, accuracy: Accuracy) -> Solution:
     """Descend Phi.
 
@@ -148,7 +156,7 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
             return Solution(x, iteration, False, gradient)
         if accuracy.allows(r, d, stiff.doubt(gamma)):
             return Solution(x + d, iteration, True, gradient)
-        part = min(1.0, float(np.abs(x).max() / max(np.abs(d).max(), 1e-300)))
+        part = longest_part(x, d)
         for attempt in range(ATTEMPTS):
             x_next = x + part * d
             phi_next, r_next, gradient_next = evaluated(x_next)

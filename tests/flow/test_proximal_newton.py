@@ -5,7 +5,7 @@ import pytest
 
 from mvsim.flow.base import Escaping, Field, Units
 from mvsim.flow.layout import Layout
-from mvsim.flow.proximal_newton import Accuracy, minimise
+from mvsim.flow.proximal_newton import Accuracy, longest_part, minimise
 from mvsim.flow.stiff_neurons import StiffNeurons
 from mvsim.numerics.arrow_matrix import Curvature
 
@@ -45,3 +45,19 @@ def test_a_correction_grows_where_the_objective_is_concave_and_the_hessian_is_no
     exact = (START + GAMMA * steep * REST) / (1.0 + GAMMA * steep)  # of x + gamma J'(x) = START
     assert solution.solved
     assert solution.x == pytest.approx([exact, 1.0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("x", "d", "part"),
+    [
+        ([5.0, 1.0], [2.0, -3.0], 1.0),
+        ([5.0, 1.0], [-20.0, 1.0], 1.0),  # no further than to 0
+        ([5.0, 1.0], [0.0, 50.0], 0.1),
+        ([5.0, -500.0], [0.0, -80.0], 1.0),
+        ([5.0, -500.0], [0.0, 525.0], 0.2),  # of which 25 are above 0
+        ([-1.0, -2.0], [3.0, 0.0], 1.0),
+        ([5.0, 1.0], [0.0, 0.0], 1.0),
+    ],
+)
+def test_no_positive_part_moves_by_more_than_the_largest_correlation(x, d, part):
+    assert longest_part(np.array(x), np.array(d)) == pytest.approx(part)
