@@ -39,7 +39,7 @@ MARK_EVERY = 20
 MOST_ERROR, SAFETY = 1.5, 0.6
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
-GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 15
+GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 8
 """Most growth of a step over the one before; the same after a refusal or an equation of `HARD` iterations or more. After more than `MANY` iterations
 the next step is a fifth shorter besides."""
 
