@@ -72,13 +72,6 @@ def runs_text(runs: Sequence[Path]) -> str:
     return first.stem + ("" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others")
 
 
-def bytes_text(count: float) -> str:
-    """Return a size of memory, as "1.2 GiB"."""
-    if count < 2**30:
-        return f"{count / 2**20:.0f} MiB"
-    return f"{count / 2**30:.2g} GiB" if count < 100 * 2**30 else f"{count / 2**30:.0f} GiB"
-
-
 def seconds_text(seconds: float) -> str:
     """Return a short time with two digits, as "2.3 ms"."""
     unit, size = next(((unit, size) for unit, size in (("s", 1.0), ("ms", 1e-3)) if seconds >= size), ("us", 1e-6))

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import mvsim
-from mvsim.base.echo import escaped, path_text
+from mvsim.base.echo import bytes_text, escaped, path_text
 from mvsim.base.limits import limit_memory
 from mvsim.cli.options import FLAG, Json, Memory, Quiet, given_for, text_flags, typed_flags, with_flags
-from mvsim.cli.output import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
+from mvsim.cli.output import TIMING_NOTICE, deviation_lines, note, print_wrapped, seconds_text, span_text
 from mvsim.cli.progress import WorkShown, progress_on
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.parameters import Parameters

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import cast
 
 import mvsim
-from mvsim.cli.output import bytes_text, print_wrapped, span_text
+from mvsim.base.echo import bytes_text
+from mvsim.cli.output import print_wrapped, span_text
 from mvsim.judging.statement import RunProcedure
 from mvsim.papers.question import Question
 
