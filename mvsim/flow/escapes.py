@@ -36,7 +36,7 @@ from mvsim.flow.stage import Stage
 MARK_EVERY = 20
 """Most steps between two marks."""
 
-MOST_ERROR, SAFETY = 1.5, 0.75
+MOST_ERROR, SAFETY = 1.5, 0.6
 """Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
 
 GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 15

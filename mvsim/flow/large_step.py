@@ -13,8 +13,8 @@ correlations, relative to the largest of their view; loosely in everything else.
 noise, and one below 0 adds nothing to outputs. But between escapes it drifts for times of the order of t, from kink to kink, and where it stands when
 the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near
 the threshold, where the activation passes from its power to its linear part, noise can hold an off-diagonal correlation in a balance no wider than
-the threshold. Small errors decide whether one that falls from far above stops there, so that steps which meet this range may err by a part of the
-threshold. Backward Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved
+the threshold, and whether one that falls from far above stops there is not resolved: the study `escapes` tells how many outputs that changes.
+Backward Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved
 badly.
 """
 
@@ -49,10 +49,6 @@ SETTLED, SETTLED_RESIDUAL = 1e-4, 0.01
 OWN, OTHERS, OFF = 3.0, 5.0, 10.0
 """Errors, in tolerances, that may be made in own correlations of stiff neurons, in those that are neither own nor on the chart, and in off-diagonal
 ones of stiff neurons, relative to the largest of the neuron."""
-
-KINK, LOW, HIGH = 4.0, 0.3, 2.0
-"""Error, in tolerances and relative to its threshold, of an off-diagonal correlation of a stiff neuron, if a step meets the range from `LOW` to
-`HIGH` thresholds."""
 
 LOOSE = 30.0
 """How many times less the error counts of clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the
@@ -214,7 +210,6 @@ class LargeSteps:
         off = np.flatnonzero(stiff.mask & ~layout.is_own)
         scale = np.maximum(layout.largest_of_neurons(np.maximum(end.c, 0.0)), b)
         errors.append(error[off] / scale[off] / OFF)
-        errors.append(np.where(meets_kink(now.c, end.c, b)[off], error[off] / b[off] / KINK, 0.0))
         if self.outgrown(stiff, now, end, h, learned):
             return OUTGROWN
         return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance
@@ -226,8 +221,3 @@ class LargeSteps:
         some = some[(np.maximum(now.c, end.c)[some] > 0.0) & (np.minimum(now.c, end.c)[some] < 2.0 * layout.threshold[some])]
         before, after = (Motion(at.c[some], at.v[some]) for at in (now, end))
         return outruns_growth(h, before, after, MOVES * layout.threshold[some])
-
-
-def meets_kink(before: np.ndarray, after: np.ndarray, threshold: np.ndarray) -> np.ndarray:
-    """Return (n,) bool: whether a correlation comes to, or passes, where balances near its threshold can be."""
-    return np.asarray((np.maximum(before, after) > LOW * threshold) & (np.minimum(before, after) < HIGH * threshold))

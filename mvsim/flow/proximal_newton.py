@@ -54,8 +54,8 @@ class Accuracy(NamedTuple):
         (s,) bool: the own correlations.
     own_error : float
         Largest error that they may have after the last correction.
-    iterations : int
-        Most of them.
+    gradients : int
+        After how many of them the iteration is given up: a step that needs more is cheaper as two.
     residual : float
         How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, |r| bounds
         the error: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
@@ -67,7 +67,7 @@ class Accuracy(NamedTuple):
     rms: float
     own: np.ndarray
     own_error: float
-    iterations: int = 30
+    gradients: int = 25
     residual: float = np.inf
 
     def size(self, correction: np.ndarray) -> float:
@@ -150,7 +150,9 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         stiff.linearise(c, x)
     phi, r, gradient = evaluated(x)
     d = correction(r)
-    for iteration in range(1, accuracy.iterations + 1):
+    iteration, most = 0, stiff.gradients + accuracy.gradients
+    while stiff.gradients <= most:
+        iteration += 1
         size = accuracy.size(d)
         if not np.isfinite(size):
             return Solution(x, iteration, False, gradient)
@@ -175,4 +177,4 @@ def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarr
         learn(x_next - x, r_next - r, -part * r)
         x, phi, r, gradient, fresh = x_next, phi_next, r_next, gradient_next, False
         d = correction(r, 0.05 if size_next > 0.1 * size else NEAR_GAMMA)
-    return Solution(x, accuracy.iterations, False, gradient)
+    return Solution(x, iteration, False, gradient)

@@ -10,7 +10,7 @@ import pytest
 import mvsim
 from mvsim.flow import EscapeFollower, Field, GradientFlow, Integrator, State, Visit
 from mvsim.flow.forecast import forecast_of
-from mvsim.flow.large_step import KINK, OFF, LargeSteps, Step
+from mvsim.flow.large_step import OFF, LargeSteps, Step
 from mvsim.flow.layout import Layout
 from mvsim.flow.moment import Moment
 from mvsim.flow.stage import Stage
@@ -123,24 +123,6 @@ def test_off_diagonal_correlations_may_err_by_a_part_of_the_largest_of_their_neu
     for part in (0.5, 2.0):  # of backward Euler the error is h / 2 times the change of the velocity
         end = Moment(chart, c, with_entries(now.v, np.array([position]), np.array([2.0 * part * OFF * tolerance * largest])))
         assert steps.error_of(stiff, now, None, end, 1.0, forecast, learned) == pytest.approx(part)
-
-
-def test_near_their_threshold_they_may_err_by_a_part_of_it(field: Field, visits: list[Visit]) -> None:
-    layout, state, tolerance = Layout(PARAMETERS.correlations_shape, field.escaping), visits[-1].state, 5e-3
-    c = state.c.ravel()
-    chart, stiff, learned = layout.chart(c), StiffNeurons(field, layout, c), layout.learned(c)
-    steps = LargeSteps(field, layout, chart, tolerance)
-    position = np.flatnonzero(stiff.mask & ~layout.is_own & (c < 0.0))[0]
-    b = layout.threshold[position]
-    forecast = forecast_of(layout, stiff.mask, Moment(chart, c, np.zeros_like(c)), None, steps.charted, learned)
-
-    def error(before: float, after: float) -> float:
-        now, end = (Moment(chart, with_entries(c, np.array([position]), np.array([x * b])), np.zeros_like(c)) for x in (before, after))
-        end.v[position] = 4.0 * KINK * tolerance * b
-        return steps.error_of(stiff, now, None, end, 1.0, forecast, learned)
-
-    assert error(0.2, 1.0) == error(4.0, -4.0) == error(2.1, 1.9) == pytest.approx(2.0)
-    assert max(error(-1.0, 0.2), error(2.1, 3.0)) < 0.5
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_a_correction_grows_where_the_objective_is_concave_and_the_hessian_is_no
     )
     c = np.array([START, 1.0])
     stiff = StiffNeurons(field, Layout((1, 1, 1, 2), escaping), c)
-    accuracy = Accuracy(np.ones(2), 1e-4, np.zeros(2, bool), np.inf, iterations=40, residual=0.01)
+    accuracy = Accuracy(np.ones(2), 1e-4, np.zeros(2, bool), np.inf, gradients=100, residual=0.01)
     solution = minimise(stiff, c, c, c, GAMMA, accuracy)
     steep = (1.0 + 0.5 * (START - KINK)) / (KINK - REST)
     exact = (START + GAMMA * steep * REST) / (1.0 + GAMMA * steep)  # of x + gamma J'(x) = START
