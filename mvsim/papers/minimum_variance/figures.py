@@ -208,7 +208,7 @@ def _key(axes: Axes, runs: int) -> None:
     from matplotlib.patches import Patch
 
     handles, _ = axes.get_legend_handles_labels()
-    shading = Patch(color=handles[0].get_color(), alpha=0.2, linewidth=0, label=f"deviation over {runs} runs")
+    shading = Patch(color=COLOURS[METHODS[0]], alpha=0.2, linewidth=0, label=f"deviation over {runs} runs")
     axes.legend(handles=[*handles, shading])
 
 
