@@ -150,10 +150,10 @@ def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOption
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
     count = f"{least:,}" if least == most else f"{_two_digits(least):,} to {_two_digits(most):,}"
-    goes_on = run_options.resume and path.exists()
+    start = " from its start; what is saved of it is not subtracted" if run_options.resume and path.exists() else ""
     print_wrapped(
         [
-            f"This run would take {span_text(estimate.seconds)}{' from its start; what is saved of it is not subtracted' if goes_on else ''}.",
+            f"This run would take {span_text(estimate.seconds)} on an idle machine{start}.",
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
             f"  Computed by: {estimate.algorithm}.",

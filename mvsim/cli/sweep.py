@@ -178,7 +178,7 @@ def _print_plan(folder: SweepFolder, standings: Standings, due: Collection[int],
         print(escaped(f"{line}  {remark}" if remark else line))
     left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
-    print(f"{quantity(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
+    print(f"{quantity(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most}), on an idle machine")
 
 
 def _common(study: Study) -> str:

@@ -64,6 +64,7 @@ def test_a_dry_run_predicts_and_makes_nothing(mvsim, tiny, tmp_path):
     assert told["memory_bytes"] > 2**27
     words = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
     assert words.startswith("This run would take ")
+    assert " on an idle machine.\n" in words
     assert "Gradients: 30 expected" in words
     assert "exists already" not in words
     assert "(k^20" not in words
