@@ -48,6 +48,13 @@ def quantity(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
+def bytes_text(count: float) -> str:
+    """Return a size of memory, as "1.2 GiB"."""
+    if count < 2**30:
+        return f"{count / 2**20:.0f} MiB"
+    return f"{count / 2**30:.2g} GiB" if count < 100 * 2**30 else f"{count / 2**30:.0f} GiB"
+
+
 class _Repr(reprlib.Repr):
     """What `repr` says, without its cost for large values and without its errors."""
 

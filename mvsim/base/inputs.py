@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from mvsim.base.echo import echo, path_text, shortened
 from mvsim.base.errors import NotFiniteError, UsageError
 
+TINY = 1e-6
+"""Whatever has a lower bound below this has to be positive, and the bound only keeps off the ends of floating point."""
+
 DEEPEST = 16
 """Levels of lists and tables that an option can have; what is deeper is left as it is, and refused by whoever checks it."""
 
@@ -160,7 +163,8 @@ def _allowed(item: Any) -> str | None:
         return f"must have at least {item['ctx']['min_length']} entries" if item["ctx"]["min_length"] > 1 else "must not be empty"
     for name, words in (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than")):
         if name in item.get("ctx", {}):
-            return f"must be {words} {item['ctx'][name]:.12g}"
+            bound = item["ctx"][name]
+            return f"must be {'> 0, and ' if name == 'ge' and 0 < bound < TINY else ''}{words} {bound:.12g}"
     return None
 
 

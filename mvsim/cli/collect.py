@@ -14,7 +14,8 @@ from cyclopts import Parameter
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.output import Notices, check_place, saving
+from mvsim.cli.output import check_place, saving
+from mvsim.cli.progress import WorkShown
 from mvsim.runs.archive.atomic import write_atomically
 from mvsim.sweeps.runs import open_sweep
 
@@ -36,7 +37,8 @@ def collect(
     write = _csv if out is None else _writer(out)
     if out is not None:
         check_place(out, f"table{out.suffix}", force)
-    data = write(open_sweep(folder, Notices(quiet).count).table)
+    with WorkShown(quiet) as shown:
+        data = write(open_sweep(folder, shown.count).table)
     if out is None:
         sys.stdout.write(data.decode())
         return

@@ -114,7 +114,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, Interrupted):
         return _one_line(f"{error}; resume with: {resuming_command(arguments)}")
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted before anything was saved in this call; the same command starts again"
+        return "interrupted; runs that are saved stay, and the same command starts again with the rest"
     if isinstance(error, MemoryError):
         detail = f" ({shortened(str(error))})" if str(error) else ""
         return _one_line(f"not enough memory{detail}; make the problem smaller (k, m, N, G)")
@@ -129,8 +129,17 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, CycloptsError):
         return _parser_message(error, arguments)
     if isinstance(error, MvsimError):
-        return _one_line(str(error))
+        return _one_line(_as_typed(str(error), arguments))
     return f"internal error ({_name(error)}), a bug of mvsim: please report it together with this command; {TRACEBACK}=1 shows where it happened"
+
+
+def _as_typed(text: str, arguments: Sequence[str]) -> str:
+    """Return a message about arguments with the names of options that were typed: --t-end in the place of t_end."""
+    for word in arguments:
+        option = word.partition("=")[0]
+        if option.startswith("--") and "-" in option[2:]:
+            text = text.replace(f"{option[2:].replace('-', '_')}=", f"{option}=")
+    return text
 
 
 def resuming_command(arguments: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from mvsim.base.echo import echo, escaped
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG
 from mvsim.cli.output import refuse_folder, saving
+from mvsim.cli.progress import WorkShown
 from mvsim.papers.papers import PAPERS, paper_named
 from mvsim.pictures.output import check_output, save_figure
 
@@ -38,7 +39,9 @@ def figure(
     place = out or Path(f"{paper}-{number}.png")
     refuse_folder(place, f"{paper}-{number}.png")
     check_output(place, force)
-    drawn = figures[number]()
+    with WorkShown() as shown:
+        shown.begin(f"drawing {paper}/{number}")
+        drawn = figures[number]()
     with saving(place):
         save_figure(drawn, place, force)
     print(f"saved in {escaped(str(place))}")

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import textwrap
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,8 +27,8 @@ TIMING_NOTICE = "measuring how long a gradient takes here; compiling its kernels
 """Is noted before times are predicted."""
 
 
-LOG_INTERVAL, LIVE_INTERVAL = 30.0, 2.0
-"""Seconds between two lines about the same work: in a log, and on a terminal."""
+LOG_INTERVAL = 30.0
+"""Seconds between two lines about the same work in a log."""
 
 CORRECT = "correct that, or choose another file with --out"
 """What to do about a file that could not be written."""
@@ -39,26 +38,6 @@ def note(line: str, stream: TextIO | None = None) -> None:
     """Print a remark as one line, by default on stderr. A stream that nobody reads, or a signal that arrives meanwhile, does not stop the command."""
     with suppress(OSError, RuntimeError):
         print(f"mvsim: {escaped(line)}", file=sys.stderr if stream is None else stream, flush=True)
-
-
-class Notices:
-    """Says what is being done."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        self._quiet = quiet
-        self._interval = LIVE_INTERVAL if sys.stderr.isatty() else LOG_INTERVAL
-        self._last = time.monotonic()
-
-    def begin(self, what: str) -> None:
-        """Say what begins, and may take long without another word."""
-        if not self._quiet:
-            self._last = time.monotonic()
-            note(what)
-
-    def count(self, what: str, before: int, of: int) -> None:
-        """Say how far some work is, if nothing has been said for a while."""
-        if time.monotonic() - self._last >= self._interval:
-            self.begin(f"{what}, {before + 1} of {of}")
 
 
 class ResultsConsole(Console):
@@ -91,13 +70,6 @@ def runs_text(runs: Sequence[Path]) -> str:
     """Return a name for what is about these run files."""
     first, *others = runs
     return first.stem + ("" if not others else f"-and-{others[0].stem}" if len(others) == 1 else f"-and-{len(others)}-others")
-
-
-def bytes_text(count: float) -> str:
-    """Return a size of memory, as "1.2 GiB"."""
-    if count < 2**30:
-        return f"{count / 2**20:.0f} MiB"
-    return f"{count / 2**30:.2g} GiB" if count < 100 * 2**30 else f"{count / 2**30:.0f} GiB"
 
 
 def seconds_text(seconds: float) -> str:

@@ -12,7 +12,8 @@ from cyclopts import Parameter
 from mvsim.base.echo import echo, escaped, path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, read_integer
-from mvsim.cli.output import Notices, refuse_folder, runs_text, saving
+from mvsim.cli.output import refuse_folder, runs_text, saving
+from mvsim.cli.progress import WorkShown
 from mvsim.pictures.animation import MOVIES, save_animation
 from mvsim.pictures.output import FORMATS, check_output, save_figure
 from mvsim.pictures.panels import ALL_PANELS, check_panels
@@ -67,10 +68,11 @@ def plot(
     if read is None and not folders:
         read = _read(runs)
     if animate and read is not None:
-        with saving(picture):
-            save_animation(read[0], picture, chosen, title, force, Notices().begin)
+        with saving(picture), WorkShown() as shown:
+            save_animation(read[0], picture, chosen, title, force, shown.begin)
     else:
-        figure = drawn(_sweep(runs[0]) if read is None else read, panels=names, classes=chosen, title=title)
+        with WorkShown() as shown:
+            figure = drawn(_sweep(runs[0], shown) if read is None else read, panels=names, classes=chosen, title=title)
         with saving(picture):
             save_figure(figure, picture, force)
     print(f"saved in {escaped(str(picture))}")
@@ -83,12 +85,11 @@ def _read(paths: Sequence[Path]) -> list[Run]:
     return runs
 
 
-def _sweep(folder: Path) -> SweepRuns:
+def _sweep(folder: Path, shown: WorkShown) -> SweepRuns:
     """Return the runs of a sweep, read; a picture of many takes a while after that."""
-    notices = Notices()
-    runs = open_sweep(folder, notices.count)
+    runs = open_sweep(folder, shown.count)
     runs.table  # noqa: B018 - reads them
-    notices.begin("drawing")
+    shown.begin("drawing")
     return runs
 
 

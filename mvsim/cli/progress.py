@@ -19,14 +19,10 @@ from mvsim.base.echo import escaped
 from mvsim.cli.output import LOG_INTERVAL, note, span_text
 
 if TYPE_CHECKING:
-    from mvsim.runs.run import Run
     from mvsim.runs.simulation.pace import EscapeProgress
 
 NOTEBOOK_INTERVAL = 0.5
 """Seconds between two updates in a notebook."""
-
-EACH = 10
-"""Of the runs of a sweep, every so many have a line where stderr is no terminal."""
 
 COMPILE_NOTICE = "compiling kernels, up to a minute, once for each method and command"
 
@@ -178,23 +174,28 @@ class LoggedProgress(Cleared):
         note(f"{self._title}{': ' if self._title else ''}{text}", self._stream)
 
 
-class JudgingShown(Cleared):
-    """Which run is judged."""
+class WorkShown(Cleared):
+    """What is being done: on a terminal beside a sign that moves, else a line when it begins and now and then one of how far it is."""
 
     def __init__(self, quiet: bool = False) -> None:
         console = Console(stderr=True, highlight=False)
-        self._quiet, self._spinner = quiet, Spinner("dots")
+        self._quiet, self._spinner, self._last = quiet, Spinner("dots"), time.monotonic()
         live = not quiet and console.is_terminal and not console.is_dumb_terminal
         self._live = Live(self._spinner, console=console, transient=True) if live else None
 
-    def show(self, run: Run, before: int = 0, runs: int = 0) -> None:
-        """Say that a run is looked at, and how many of how many have been before; ``runs`` is 0 where that is not known."""
-        line = f"judging {escaped(str(run.path))}" + (f", {before + 1} of {runs}" if runs else "")
+    def begin(self, what: str) -> None:
+        """Say what begins, and may take long without another word."""
         if self._live is not None:
-            self._spinner.update(text=Text(line))
+            self._spinner.update(text=Text(escaped(what)))
             self._live.start(refresh=True)
-        elif runs and before % EACH == 0 and not self._quiet:
-            note(line)
+        elif not self._quiet:
+            self._last = time.monotonic()
+            note(what)
+
+    def count(self, what: str, before: int, of: int) -> None:
+        """Say how far some work is, where lines are written only if the last one is old enough."""
+        if self._live is not None or time.monotonic() - self._last >= LOG_INTERVAL:
+            self.begin(f"{what}, {before + 1} of {of}")
 
     def clear(self) -> None:
         if self._live is not None:

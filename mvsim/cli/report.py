@@ -14,7 +14,8 @@ from cyclopts import Parameter
 from mvsim.base.echo import escaped, path_text
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Quiet
-from mvsim.cli.output import Notices, check_place, runs_text, saving
+from mvsim.cli.output import check_place, runs_text, saving
+from mvsim.cli.progress import WorkShown
 from mvsim.judging.answer_text import code_of
 from mvsim.judging.statement import Section
 from mvsim.papers.on_runs import contents_of, contents_of_sweep, done_cells, judge_runs, judge_sweep
@@ -48,18 +49,18 @@ def report(
         raise UsageError(f"{len(runs)} runs: a report has at most {MOST_RUNS} side by side; give fewer, or the folder of a sweep")
     place = _place(out, runs, bool(folders), force)
     answer = None if verdicts is None else read_answer(verdicts, "verdicts")
-    notices = Notices(quiet)
     command = shlex.join(["mvsim", "report", *map(str, runs)])
-    if folders:
-        swept = open_sweep(folders[0], notices.count)
-        sections = _judged_sweep(swept, notices) if answer is None else _sections_of_answer(answer, contents_of_sweep(swept), verdicts)
-        notices.begin("drawing")
-        contents = report_of_sweep(swept, sections, command)
-    else:
-        read = [open_run(path) for path in runs]
-        sections = _judged_runs(read, notices) if answer is None else _sections_of_answer(answer, contents_of(read), verdicts)
-        notices.begin("drawing")
-        contents = report_of_runs(read, sections, command)
+    with WorkShown(quiet) as shown:
+        if folders:
+            swept = open_sweep(folders[0], shown.count)
+            sections = _judged_sweep(swept, shown) if answer is None else _sections_of_answer(answer, contents_of_sweep(swept), verdicts)
+            shown.begin("drawing")
+            contents = report_of_sweep(swept, sections, command)
+        else:
+            read = [open_run(path) for path in runs]
+            sections = _judged_runs(read, shown) if answer is None else _sections_of_answer(answer, contents_of(read), verdicts)
+            shown.begin("drawing")
+            contents = report_of_runs(read, sections, command)
     if answer is not None:
         contents = replace(contents, statements=answer.statements, strict=answer.strict, code=answer.exit_code)
     text = page(contents)
@@ -76,17 +77,17 @@ def _place(out: Path | None, runs: tuple[Path, ...], swept: bool, force: bool) -
     return place
 
 
-def _judged_runs(runs: list[Run], notices: Notices) -> list[Section]:
+def _judged_runs(runs: list[Run], shown: WorkShown) -> list[Section]:
     """Return the verdicts on runs, but for those on somebody's own points: a report has no option that names them."""
     judged = [run for run in runs if "data" not in run.provenance["options"]]
-    return list(judge_runs(judged, (), lambda run: notices.begin(f"judging {run.path}"))) if judged else []
+    return list(judge_runs(judged, (), lambda run: shown.begin(f"judging {run.path}"))) if judged else []
 
 
-def _judged_sweep(runs: SweepRuns, notices: Notices) -> list[Section]:
+def _judged_sweep(runs: SweepRuns, shown: WorkShown) -> list[Section]:
     if not done_cells(runs):
         return []
-    notices.begin("judging the runs")
-    return list(judge_sweep(runs, lambda run, before, of: notices.count(f"judging {run.path}", before, of)))
+    shown.begin("judging the runs")
+    return list(judge_sweep(runs, lambda run, before, of: shown.count(f"judging {run.path}", before, of)))
 
 
 def _sections_of_answer(answer: Answer, contents: Mapping[str, str], path: Path | None) -> list[Section]:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from mvsim.base.echo import path_text, quantity
+from mvsim.base.echo import bytes_text, path_text, quantity
 from mvsim.base.errors import UsageError
 from mvsim.cli.options import FLAG, Json
-from mvsim.cli.output import bytes_text, deviation_lines, print_wrapped
+from mvsim.cli.output import deviation_lines, print_wrapped
 from mvsim.runs.archive import revision_text
 from mvsim.runs.run import Run, open_run
 from mvsim.sweeps.folder import is_sweep

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 import mvsim
-from mvsim.base.echo import escaped, path_text
+from mvsim.base.echo import bytes_text, escaped, path_text
 from mvsim.base.limits import limit_memory
 from mvsim.cli.options import FLAG, Json, Memory, Quiet, given_for, text_flags, typed_flags, with_flags
-from mvsim.cli.output import TIMING_NOTICE, bytes_text, deviation_lines, note, print_wrapped, seconds_text, span_text
-from mvsim.cli.progress import progress_on
+from mvsim.cli.output import TIMING_NOTICE, deviation_lines, note, print_wrapped, seconds_text, span_text
+from mvsim.cli.progress import WorkShown, progress_on
 from mvsim.flow import INTEGRATORS
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.archive import NO_RUN, ensure_writable, is_run, read_run
@@ -136,9 +136,9 @@ def _predict(parameters: Parameters, options: Mapping[str, Any], path: Path, as_
             goes_on = "A later --t-end, or a larger --settled-factor, goes on with it"
             print_wrapped([f"{escaped(str(path))} has finished: nothing would be done. {goes_on}."])
         return
-    if not quiet:
-        note(TIMING_NOTICE)
-    estimate = estimate_run(request, saved)
+    with WorkShown(quiet) as shown:
+        shown.begin(TIMING_NOTICE)
+        estimate = estimate_run(request, saved)
     if as_json:
         print(json.dumps({"file": str(path), "exists": path.exists(), "finished": False, **asdict(estimate)}))
     else:
@@ -150,10 +150,10 @@ def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOption
     available = "" if estimate.available_bytes is None else f" of {bytes_text(estimate.available_bytes)} available"
     least, most = estimate.gradients
     count = f"{least:,}" if least == most else f"{_two_digits(least):,} to {_two_digits(most):,}"
-    goes_on = run_options.resume and path.exists()
+    start = " from its start; what is saved of it is not subtracted" if run_options.resume and path.exists() else ""
     print_wrapped(
         [
-            f"This run would take {span_text(estimate.seconds)}{' from its start; what is saved of it is not subtracted' if goes_on else ''}.",
+            f"This run would take {span_text(estimate.seconds)} on an idle machine{start}.",
             f"  Memory: {bytes_text(estimate.memory_bytes)}{available}.",
             f"  Gradients: {count} expected, {seconds_text(estimate.gradient_seconds)} each (measured now).",
             f"  Computed by: {estimate.algorithm}.",

@@ -17,8 +17,8 @@ from mvsim.base.options import choices_of
 from mvsim.cli.config import read_toml
 from mvsim.cli.dispatch import DONE, INCONCLUSIVE
 from mvsim.cli.options import FLAG, INTEGER, Flags, Json, Memory, Quiet, with_flags
-from mvsim.cli.output import TIMING_NOTICE, note
-from mvsim.cli.progress import duration
+from mvsim.cli.output import TIMING_NOTICE
+from mvsim.cli.progress import WorkShown, duration
 from mvsim.cli.sweep_progress import SweepDisplay, summary
 from mvsim.multi_view.parameters import Parameters
 from mvsim.runs.simulation.cost import RANGE
@@ -160,9 +160,9 @@ def _engine(name: str, workers: int | None, scheduler: str | None, threads: int 
 
 def _print_plan(folder: SweepFolder, standings: Standings, due: Collection[int], as_json: bool, quiet: bool) -> None:
     """Print what would be done of the cells that are asked for; those that are due have these numbers."""
-    if not quiet:
-        note(TIMING_NOTICE)
-    pace = Pace(folder.study.cells)
+    with WorkShown(quiet) as shown:
+        shown.begin(TIMING_NOTICE)
+        pace = Pace(folder.study.cells)
     rows = [(cell, standing, pace.seconds_of(cell), bytes_of(cell)) for cell, standing in standings]
     free = available_bytes()
     if as_json:
@@ -178,7 +178,7 @@ def _print_plan(folder: SweepFolder, standings: Standings, due: Collection[int],
         print(escaped(f"{line}  {remark}" if remark else line))
     left = [seconds for cell, _, seconds, _ in rows if cell.index in due]
     least, likely, most = (duration(factor * sum(left)) for factor in (1.0 / RANGE, 1.0, RANGE))
-    print(f"{quantity(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most})")
+    print(f"{quantity(len(rows), 'cell')}, {len(left)} to do, about {likely} on one thread in all ({least} to {most}), on an idle machine")
 
 
 def _common(study: Study) -> str:

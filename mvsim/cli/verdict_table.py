@@ -14,6 +14,7 @@ from mvsim.judging.answer_text import headlines, is_about, kinds_text, regime_wo
 from mvsim.judging.number_text import BEYOND, OF_SIGN, beyond_text, is_beyond, number_text, short_margin, side_text
 from mvsim.judging.statement import Section, Statement
 from mvsim.judging.verdict import BAD, Status, Verdict
+from mvsim.papers.papers import PAPERS, paper_named
 
 STYLES: dict[Status, str] = {
     "fails": "bold red",
@@ -72,13 +73,20 @@ def print_section(section: Section, everything: bool = False, asked: Sequence[St
             names = "; ".join(f"{v.check or v.name}, {side_text(v)}" for v in beyond if beyond_text(v) == why)
             lines += wrapped(f"{why[0].upper()}{why[1:]}: {names}", 0) if names else []
         if rest:
-            lines += wrapped(f"Not shown: {kinds_text([v for v in rest if v not in beyond])}; --all shows them, --only B.10 one", 0)
+            hidden = [v for v in rest if v not in beyond]
+            lines += wrapped(f"Not shown: {kinds_text(hidden)}; --all shows them{_showing_one(hidden)}", 0)
     print("\n".join(lines))
 
 
 def deciding(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts that a section is about: the parts of theorems, or all where no theorem was judged."""
     return [v for v in verdicts if v.kind == "theorem"] or list(verdicts)
+
+
+def _showing_one(hidden: Sequence[Verdict]) -> str:
+    """Name the option that shows the first of them that is about a statement of a paper, if one is."""
+    names = {one.name: f"{paper.name}/{one.identifier}" for paper in map(paper_named, PAPERS) for one in paper.statements}
+    return next((f", --only {names[v.subject]} those about one statement" for v in hidden if v.subject in names), "")
 
 
 def _in_front(v: Verdict, named: Collection[str], decided: Collection[str]) -> bool:

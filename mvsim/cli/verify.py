@@ -17,7 +17,7 @@ from mvsim.base.inputs import make_folder
 from mvsim.cli.answer_file import check_answer, check_replaceable, name_of_answer, written_or_why_not
 from mvsim.cli.options import FLAG, INTEGER, METAVARS, Flags, Json, Quiet, read_integer, read_value, spellings, with_flags
 from mvsim.cli.output import TIMING_NOTICE, note, silence_stdout
-from mvsim.cli.progress import COMPILE_NOTICE, JudgingShown, progress_on
+from mvsim.cli.progress import COMPILE_NOTICE, WorkShown, progress_on
 from mvsim.cli.verdict_table import deciding, print_section, wrapped
 from mvsim.cli.verify_plan import print_plan, run_plans
 from mvsim.judging.answer_text import answer_sentences, code_of, counts, headlines, is_about, not_about, outcome_line, unanswered
@@ -129,11 +129,15 @@ def verify(
     answer = check_answer(out, runs, force) if out is not None else place / name_of_answer(question) if kept else None
     swept = len(runs) == 1 and runs[0].is_dir()
     contents: dict[str, str] = {}
-    shown = JudgingShown(quiet)
+    shown = WorkShown(quiet)
 
     def judging(run: Run, before: int, of: int) -> None:
         contents.update(contents_of([run]))  # of what is judged: its file may be another one by the time of the answer
-        shown.show(run, before, of)
+        what = f"judging {run.path}"
+        if of:
+            shown.count(what, before, of)
+        else:
+            shown.begin(what)
 
     judged = question.sections(judging, None if quiet else progress_on)
     if dry_run:
@@ -145,6 +149,8 @@ def verify(
 
     sections: list[Section] = []
     with shown, _announcing_compilation(silent=quiet or question.makes_runs):  # runs that are made tell of it themselves
+        if not (runs or question.makes_runs):
+            shown.begin(f"judging {', '.join(question.names) or 'the negative controls'}")
         for section in judged:
             sections.append(section)
             if not quiet and (swept or not runs):  # it may take hours until the answer is complete
@@ -205,9 +211,10 @@ def _about(answer: Answer, only: Sequence[Statement]) -> Answer:
 def _print_plan(question: Question, as_json: bool, quiet: bool) -> None:
     if question.runs or question.controls or not all(statement.procedure.makes_runs for statement in question.statements):
         raise UsageError("dry_run: is for statements on runs that are made, such as midpoint/theorem-4.6; give nothing else beside")
-    if not quiet:
-        note(TIMING_NOTICE)
-    print_plan(run_plans(question), question.request.folder, question.request.follow, as_json)
+    with WorkShown(quiet) as shown:
+        shown.begin(TIMING_NOTICE)
+        plans = run_plans(question)
+    print_plan(plans, question.request.folder, question.request.follow, as_json)
 
 
 @contextmanager

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import cast
 
 import mvsim
-from mvsim.cli.output import bytes_text, print_wrapped, span_text
+from mvsim.base.echo import bytes_text
+from mvsim.cli.output import print_wrapped, span_text
 from mvsim.judging.statement import RunProcedure
 from mvsim.papers.question import Question
 
@@ -54,7 +55,7 @@ def print_plan(rows: list[RunPlan], folder: Path, follow: bool, as_json: bool) -
         lines.append(f"Theorem {row.theorem}, k = {row.k}: {row.present} of {row.runs} runs are in {folder}.")
         if missing := row.runs - row.present:
             one = f"One takes {span_text(row.seconds)} and {bytes_text(row.memory_bytes)}"
-            lines.append(f"  {one}; the {missing} to be made take {span_text(row.left)}, one after another.")
+            lines.append(f"  {one}; the {missing} to be made take {span_text(row.left)}, one after another on an idle machine.")
     if follow and any(row.present < row.runs for row in rows):
         lines.append("Runs in which a feature is missing go on for longer, unless --no-follow is given.")
     print_wrapped(lines)

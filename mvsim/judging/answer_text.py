@@ -43,6 +43,8 @@ SEVERAL = {
 
 ASSUMED = "what the theorems assume"
 
+AS_ASSUMED = "as the theorems assume"
+
 
 # ---- What was asked for -----------------------------------------------------------------------------------------------------------
 
@@ -182,7 +184,7 @@ def kinds_text(verdicts: Collection[Verdict]) -> str:
 def regime_words(regimes: Sequence[Sequence[str]], label: str) -> str:
     """Return regimes, short: "d below k^20; 5 more departures"; ``label`` has them in full."""
     if not regimes or not all("d" in names for names in regimes):
-        words = [f"departs in {', '.join(names)}" if names else "literal" for names in regimes]
+        words = [f"departs in {', '.join(names)}" if names else AS_ASSUMED for names in regimes]
         return " / ".join(dict.fromkeys(words)) or label
     more = len({name for names in regimes for name in names}) - 1
     return "d below k^20" + (f"; {more} more departure{'s' * (more > 1)}" if more else "")
@@ -191,7 +193,7 @@ def regime_words(regimes: Sequence[Sequence[str]], label: str) -> str:
 def regime_sentence(regimes: Sequence[Sequence[str]]) -> str:
     """Return regimes as a sentence."""
     if not any(regimes):
-        return f"As {ASSUMED.removeprefix('what ')}, all hidden constants 1."
+        return f"{AS_ASSUMED.capitalize()}, all hidden constants 1."
     departures = " or ".join(dict.fromkeys(_and(names) if names else "nothing" for names in regimes))
     return f"Departs from {ASSUMED} in {departures}."
 

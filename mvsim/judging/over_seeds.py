@@ -147,7 +147,7 @@ def _everywhere(verdicts: Sequence[tuple[int, Verdict]]) -> Verdict:
     counted = ", ".join(f"{statuses.count(status)} {status}" for status in STATUSES if status in statuses)
     values = [verdict.measured for _, verdict in verdicts if verdict.measured is not None and math.isfinite(verdict.measured)]
     spread = f"; median {np.median(values):.4g}, range [{min(values):.4g}, {max(values):.4g}]" if values else ""
-    prefix = f"the worst of {len(verdicts)} seeds, {seed} ({counted}{spread}): "
+    prefix = f"the worst of {len(verdicts)} seeds is seed {seed} ({counted}{spread}): "
     return replace(worst, detail=prefix + worst.detail, brief=prefix + worst.brief if worst.brief else "")
 
 

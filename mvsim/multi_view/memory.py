@@ -17,6 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from mvsim.base.echo import bytes_text
 from mvsim.base.errors import UsageError
 from mvsim.base.limits import available_bytes
 from mvsim.multi_view.activations.smoothed_relu import whole_power
@@ -68,7 +69,7 @@ def check_fits(parameters: Parameters, bytes_of: Callable[[Parameters], int], pu
         sizes = ", ".join(f"{name}={getattr(p, name)}" for name in ("k", "m", "N", "P", "G", "noise") if name not in fixed)
         others = "" if p.noise == "codebook" or "noise" in fixed else ", or noise=codebook, whose cost does not depend on P"
         advice = _what_fits(p, bytes_of, available) + others
-        raise UsageError(f"{sizes}: would need about {needed:.3g} bytes of memory{purpose} and {available:.3g} are available; {advice}")
+        raise UsageError(f"{sizes}: would need about {bytes_text(needed)} of memory{purpose} and {bytes_text(available)} are available; {advice}")
     return needed
 
 

@@ -84,16 +84,21 @@ def _drawn(runs: Sequence[Shown], panels: Sequence[Panel], title: str | None) ->
 
 
 def _one(panels: Sequence[Panel]) -> tuple[Figure, np.ndarray]:
-    """Return a figure for one run, and its axes as a column: panels over time below each other on the left, others on the right."""
+    """Return a figure for one run, and its axes as a column: panels over time below each other on the left, others on the right.
+
+    A single other one stands below several: beside them most of its side would be empty.
+    """
     from mvsim.pictures.output import Picture
 
     sides = [side for side in ([p for p in panels if p.over_time], [p for p in panels if not p.over_time]) if side]
+    if len(sides[-1]) == 1 < len(sides[0]):
+        sides = [[panel for side in sides for panel in side]]
     heights = [sum(1.75 if panel.over_time else 2.4 for panel in side) for side in sides]
     figure = Picture(figsize=(COLUMN if len(sides) == 1 else PAGE, 1.3 + max(heights)))
     columns = figure.add_gridspec(1, len(sides), width_ratios=[1.25, 1.0][-len(sides) :])
     placed: dict[int, Any] = {}
     for column, side in enumerate(sides):
-        places = columns[0, column].subgridspec(len(side), 1)
+        places = columns[0, column].subgridspec(len(side), 1, height_ratios=[1.75 if panel.over_time else 2.4 for panel in side])
         for row, panel in enumerate(side):
             placed[id(panel)] = figure.add_subplot(places[row, 0])
     axes = np.empty((len(panels), 1), dtype=object)

@@ -129,10 +129,7 @@ def _verb(runs: Sequence[Shown]) -> str:
 
 
 def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
-    """Return what is common to all runs, and what each column has of its own: which run it is, and what it learned if nothing above says so.
-
-    Of one run it is not said that it has settled: the headline tells of one that has not in other words.
-    """
+    """Return what is common to all runs, and what each column has of its own: which run it is, and what it learned if nothing above says so."""
     identities = [identity(shown) for shown in runs]
     common = [part for part in identities[0] if all(part in parts for parts in identities)]
     parameters = [other_than_default(shown) for shown in runs]
@@ -141,8 +138,8 @@ def titles(runs: Sequence[Shown], above: str) -> tuple[str, list[str]]:
         ", ".join(_unbroken(part) for part in [*(part for part in parts if part not in common), *others[:MOST_GIVEN]])
         for parts, others in zip(identities, differing, strict=True)
     ]
-    if len(runs) > 1 and all(ending(shown) == "settled" for shown in runs):
-        common.append("both settled" if len(runs) == 2 else "all settled")  # where one ends before another does, only that end is marked
+    if all(ending(shown) == "settled" for shown in runs):  # where one ends before another does, only that end is marked
+        common.append({1: "settled", 2: "both settled"}.get(len(runs), "all settled"))
     if above == RUN_BY_RUN:
         own = [f"{words}\n{what_was_learned(shown)}" if words else what_was_learned(shown) for words, shown in zip(own, runs, strict=True)]
     return ", ".join(_unbroken(part) for part in common if not above.startswith(f"{part} ")), own

@@ -39,6 +39,8 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
     axes.axline((0, 0), slope=1, color=MARK, linewidth=0.7, linestyle=":", zorder=1)
     axes.scatter(first, second, s=14, color=shown.colour, alpha=0.6, linewidths=0, zorder=2, clip_on=False)
     count_dots(axes, first, second, lambda values: values / limits[1], shown.colour)
+    if shown.has_threshold and not shown.is_over:
+        _caption(axes, "linear neurons only; a feature may be learned without any")
     axes.set_xlabel(f"total correlation ${names[0]}$ at the last record")
     axes.set_ylabel(f"total correlation\n${names[1]}$ at the last record")
 
@@ -46,7 +48,7 @@ def _draw_totals(axes: Axes, shown: Shown, limits: Limits) -> None:
 def _total_notes(runs: Sequence[Shown]) -> str:
     """Say what is drawn, and of which neurons where a run is not over: others may have features that they have learned already."""
     thresholds = " or ".join(dict.fromkeys(shown.active_symbol for shown in runs if shown.has_threshold and not shown.is_over))
-    only = f"; neurons above {thresholds} only" if thresholds else ""
+    only = f"; linear neurons: above {thresholds}" if thresholds else ""
     return rf"Total correlations: dots are classes{only}; $\times n$: $n$ dots at one place."
 
 
@@ -99,17 +101,25 @@ def _draw_escapes(axes: Axes, shown: Shown, limits: Limits) -> None:
             }
             if (chosen & inside).any():
                 axes.scatter(seen[chosen & inside], measured[chosen & inside], **dots)
-    words = "\n".join(textwrap.wrap(_counts(predicted, seen, unforeseen), max(int(inches(axes)[0] / LETTER), 20)))
-    axes.annotate(words, (0.0, 1.0), xytext=(0, 2), xycoords="axes fraction", textcoords="offset points", va="bottom", fontsize=6, color=MARK)
+    _caption(axes, _counts(predicted, seen, first, unforeseen))
 
 
-def _counts(predicted: NDArray[np.float64], seen: NDArray[np.float64], unforeseen: int) -> str:
-    """Say how many escapes there are, and where they are drawn."""
+def _caption(axes: Axes, words: str) -> None:
+    """Write above a panel what a reader has to know of this run."""
+    lines = "\n".join(textwrap.wrap(words, max(int(inches(axes)[0] / LETTER), 20)))
+    axes.annotate(lines, (0.0, 1.0), xytext=(0, 2), xycoords="axes fraction", textcoords="offset points", va="bottom", fontsize=6, color=MARK)
+
+
+def _counts(predicted: NDArray[np.float64], seen: NDArray[np.float64], first: NDArray[np.bool_], unforeseen: int) -> str:
+    """Say how many escapes there are, and how they are drawn."""
     later, earlier = int((predicted > seen).sum()), int((predicted < seen).sum())
-    parts = [f"{count} predicted {when}, at the edge" for count, when in ((later, "later"), (earlier, "earlier")) if count]
-    parts += [f"{unforeseen} not predicted"] if unforeseen else []
     total = len(predicted) + unforeseen
-    return "; ".join([f"{total} escape{'s' * (total != 1)}", *parts])
+    parts = [f"{total} escape{'s' * (total != 1)}"]
+    parts += ["filled: first of a class"] if not first.all() else []
+    signs = ("\u25b7", later, "later"), ("\u25c1", earlier, "earlier")
+    parts += [f"{sign}\N{NO-BREAK SPACE}{count} predicted {when}" for sign, count, when in signs if count]
+    parts += [f"not drawn: {unforeseen} not predicted"] if unforeseen else []
+    return "; ".join(parts)
 
 
 total_correlations = Panel(
@@ -126,7 +136,7 @@ escapes = Panel(
     _escape_limits,
     over_time=False,
     notes=lambda runs: (
-        "Escapes: when neurons become linear in a feature of their class (filled: its first); predicted from the initial state, all else held."
+        "Escapes: when neurons become linear in a feature of their class; predicted from the initial state, all else held (triangles: off the axis)."
     ),
     is_empty=lambda shown: not len(_escapes(shown)[0]),
 )
@@ -158,8 +168,9 @@ def count_dots(axes: Axes, x: ArrayLike, y: ArrayLike, part: Callable[[NDArray[n
     for group in groups_of(part(points)):
         if len(group) > 1:
             middle = points[group].mean(axis=0)
-            left = part(middle)[0] > 0.8  # no room at the right end
+            left, low = part(middle)[0] > 0.8, part(middle)[1] < 0.05  # no room at the right end, and none on the horizontal axis
+            away = (9 if low else 5) * (-1 if left else 1)
             axes.annotate(
-                rf"$\times${len(group)}", middle, xytext=(-5 if left else 5, 0), textcoords="offset points", ha="right" if left else "left",
+                rf"$\times${len(group)}", middle, xytext=(away, 5 if low else 0), textcoords="offset points", ha="right" if left else "left",
                 va="center", fontsize=6.5, color=colour, annotation_clip=False,
             )  # fmt: skip

@@ -8,8 +8,8 @@ import pytest
 from sweep_folder import filled
 
 from mvsim.cli.dispatch import _warnings_once
-from mvsim.cli.output import LOG_INTERVAL, Notices, note
-from mvsim.cli.progress import JudgingShown, LoggedProgress
+from mvsim.cli.output import LOG_INTERVAL, note
+from mvsim.cli.progress import LoggedProgress, WorkShown
 from mvsim.cli.sweep_progress import SweepDisplay
 from mvsim.sweeps.runs import open_sweep
 
@@ -18,21 +18,21 @@ from mvsim.sweeps.runs import open_sweep
 def clock(monkeypatch):
     """A clock that goes on by 10 seconds each time it is read."""
     times = iter(range(0, 100_000, 10))
-    monkeypatch.setattr("mvsim.cli.output.time.monotonic", lambda: float(next(times)))
+    monkeypatch.setattr("mvsim.cli.progress.time.monotonic", lambda: float(next(times)))
 
 
 def test_how_far_work_is_is_said_now_and_then(clock, capsys):
-    notices = Notices()
+    shown = WorkShown()
     for place in range(8):
-        notices.count("reading runs", place, 8)
+        shown.count("reading runs", place, 8)
     assert LOG_INTERVAL == 30.0
     assert capsys.readouterr().err.splitlines() == ["mvsim: reading runs, 3 of 8", "mvsim: reading runs, 6 of 8"]
 
 
 def test_what_begins_is_said_at_once_but_not_if_nobody_wants_to_know(clock, capsys):
-    Notices().begin("drawing \x1b[31m")
-    Notices(quiet=True).begin("drawing")
-    Notices(quiet=True).count("reading runs", 7, 8)
+    WorkShown().begin("drawing \x1b[31m")
+    WorkShown(quiet=True).begin("drawing")
+    WorkShown(quiet=True).count("reading runs", 7, 8)
     assert capsys.readouterr().err == "mvsim: drawing \\x1b[31m\n"
 
 
@@ -47,8 +47,7 @@ class Full:
     "say",
     [
         lambda: note("compiling"),
-        lambda: Notices().begin("drawing"),
-        lambda: JudgingShown().show(SimpleNamespace(path="a.nc"), 0, 20),
+        lambda: WorkShown().begin("drawing"),
         lambda: SweepDisplay()._write("cell 3 failed"),
         lambda: LoggedProgress(sys.stderr).start({"compiling": True}),
         lambda: _warnings_once()("coarse"),

@@ -64,6 +64,7 @@ def test_a_dry_run_predicts_and_makes_nothing(mvsim, tiny, tmp_path):
     assert told["memory_bytes"] > 2**27
     words = mvsim("simulate", *tiny, "--integrator", "gd", "--eta", "2", "--dry-run").out
     assert words.startswith("This run would take ")
+    assert " on an idle machine.\n" in words
     assert "Gradients: 30 expected" in words
     assert "exists already" not in words
     assert "(k^20" not in words
@@ -88,7 +89,7 @@ def test_a_dry_run_that_resumes_says_what_is_left(mvsim):
     assert longer.endswith("File: run.nc (goes on from what is saved).")
     assert "(exists already: --resume continues it, --force overwrites it)" in mvsim(*GD, "--t-end", "60", "--dry-run").out
     other = mvsim(*GD, "--t-end", "60", "--resume", "--dry-run", "--n-test", "7")
-    assert (other.code, "run.nc: holds another run: n_test=7 (saved: 20)" in other.err) == (2, True)
+    assert (other.code, "run.nc: holds another run: --n-test=7 (saved: 20)" in other.err) == (2, True)
     assert "give only one of them" in mvsim(*GD, "--t-end", "60", "--resume", "--force", "--dry-run").err
 
 

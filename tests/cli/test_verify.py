@@ -47,7 +47,7 @@ def runs(run_folder, tmp_path):
 def test_a_run_is_judged_by_its_own_theorem(mvsim, runs):
     result = mvsim("verify", "erm.nc")
     assert result.code == 0
-    assert all(line.startswith("mvsim: compiling kernels") for line in result.err.splitlines())
+    assert all(line.startswith(("mvsim: compiling kernels", "mvsim: judging erm.nc")) for line in result.err.splitlines())
     assert "Theorem 4.6 (features)" in result.out
     assert "erm.nc [d below k^20; " in result.out
     assert "Theorem 4.7" not in result.out
@@ -164,6 +164,21 @@ def test_of_a_method_without_theorem_is_judged_what_can_be(mvsim, tmp_path):
     assert mvsim("verify", "mixup.nc", "midpoint/B.26").code == 3
     assert "no theorem is about method mixup" in mvsim("verify", "mixup.nc", "--only", "4.7").out
     assert "mixup.nc: Theorem 4.7 is about method 'midpoint'; this run has 'mixup'" in mvsim("verify", "mixup.nc", "midpoint/4.7").err
+
+
+def test_of_a_loss_that_no_theorem_assumes_is_said_what_they_assume(mvsim, tmp_path):
+    package.simulate(
+        package.Parameters(k=3, m=2, N=6, P=9, d=10), "erm", loss="squared_error", weight_decay=0.5, t_end=10.0, n_test=4, out=tmp_path / "erm.nc"
+    )
+    told = "Theorem 4.6 assumes the cross-entropy alone; this run has loss squared_error, weight decay 0.5; at the end"
+    assert told in mvsim("verify", "erm.nc", "--only", "4.6").out
+
+
+@pytest.mark.parametrize("statement", ["variance/3.1", "midpoint/3.4"])
+def test_what_is_not_shown_is_shown_by_the_option_that_is_named(mvsim, statement):
+    command = ("verify", statement, "--seeds", "1", "--out", "a.json", "--force")
+    (only,) = re.findall(r"Not shown: .*; --all shows them, (--only \S+) those about one statement", mvsim(*command).out)
+    assert "measured" in mvsim(*command, *only.split()).out
 
 
 def test_a_run_without_theorem_that_is_not_what_it_says_fails(mvsim, tmp_path):
@@ -358,7 +373,7 @@ def test_it_is_said_once_that_kernels_are_compiled(mvsim, runs, monkeypatch):
         yield
 
     monkeypatch.setattr("mvsim.cli.verify.on_compilation", compiling_twice)
-    assert mvsim("verify", "erm.nc", "--only", "4.6").err == "mvsim: compiling kernels, up to a minute, once for each method and command\n"
+    assert mvsim("verify", "erm.nc", "--only", "4.6").err.count("mvsim: compiling kernels, up to a minute, once for each method and command\n") == 1
     assert mvsim("verify", "erm.nc", "--only", "4.6", "--quiet").err == ""
 
 

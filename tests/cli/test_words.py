@@ -2,7 +2,9 @@
 
 from looping import looping
 
-from mvsim.cli.output import bytes_text, seconds_text, span_text
+from mvsim.base.echo import bytes_text
+from mvsim.cli.dispatch import message
+from mvsim.cli.output import seconds_text, span_text
 
 
 @looping(
@@ -24,3 +26,12 @@ def test_short_times_have_two_digits(seconds, text):
 )
 def test_a_range_of_times_is_told_once_if_its_ends_read_alike(seconds, text):
     assert span_text(seconds) == text
+
+
+def test_names_of_options_stand_in_messages_as_they_were_typed(mvsim):
+    assert "mvsim: --t-end=-5.0: must be" in mvsim("simulate", "--k", "3", "--t-end", "-5").err
+    assert "mvsim: t_end=-5.0: must be" in mvsim("simulate", "--k", "3", "--t_end=-5").err
+
+
+def test_an_interrupted_command_does_not_say_that_nothing_is_saved():
+    assert message(KeyboardInterrupt(), ["verify", "midpoint/4.6"]).startswith("interrupted; runs that are saved stay")

@@ -36,7 +36,7 @@ def test_over_seeds_the_worst_counts_and_constants_have_medians():
     judged, (decided, measured) = judged_over_seeds(statement(judge), Boxes(C=4), 3)
     assert [one.seed for one in judged] == [0, 1, 2]
     assert (decided.status, decided.name, decided.measured, decided.kind) == ("fails", "Lemma 0, C = 4", 1.0, "theorem")
-    assert "the worst of 3 seeds, 1 (1 fails, 2 holds; median 1, range [0, 2])" in decided.detail
+    assert "the worst of 3 seeds is seed 1 (1 fails, 2 holds; median 1, range [0, 2])" in decided.detail
     assert (measured.status, measured.name, measured.measured, measured.kind) == ("measured", "Lemma 0 (c), C = 4", 4.0, "step")
     assert "median of 2 runs (nothing was measured in 1 others)" in measured.detail
 

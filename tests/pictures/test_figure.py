@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from looping import looping
+from matplotlib.figure import Figure
 from synthetic import saved, synthetic_run
 
 import mvsim
@@ -13,6 +14,7 @@ from mvsim.pictures import ALL_PANELS, PANELS, run_figure, save_figure
 from mvsim.pictures.learned import bands_of
 from mvsim.pictures.panels import escapes, total_correlations
 from mvsim.pictures.shown import Shown
+from mvsim.pictures.squares import count_dots
 from mvsim.pictures.style import BOTH, METHODS, NONE, ONE, STRONGER, WEAKER, paler
 from mvsim.pictures.trajectories import LOSS_FLOORS, loss_floor
 
@@ -350,16 +352,16 @@ def test_the_footnote_says_where_a_logarithmic_axis_lacks_points():
 @looping(
     ("methods", "settled", "words"),
     [
-        (["erm"], False, r"; neurons above $\rho/\delta_1$ only;"),
-        (["midpoint"], False, r"; neurons above $2\rho/\delta_1$ only;"),
-        (["erm", "midpoint"], False, r"; neurons above $\rho/\delta_1$ or $2\rho/\delta_1$ only;"),
+        (["erm"], False, r"; linear neurons: above $\rho/\delta_1$;"),
+        (["midpoint"], False, r"; linear neurons: above $2\rho/\delta_1$;"),
+        (["erm", "midpoint"], False, r"; linear neurons: above $\rho/\delta_1$ or $2\rho/\delta_1$;"),
         (["erm", "midpoint"], True, ""),
     ],
 )
 def test_the_footnote_says_which_neurons_total_correlations_are_of_in_runs_that_are_not_over(methods, settled, words):
     note = run_figure([synthetic_run(method, k=4, settled=settled) for method in methods], ["total-correlations"]).get_supxlabel()
     assert words in " ".join(note.split())
-    assert ("neurons above" in note) == bool(words)
+    assert ("linear neurons" in note) == bool(words)
 
 
 def test_columns_say_by_which_steps_and_parameters_runs_differ():
@@ -485,7 +487,7 @@ def test_what_was_predicted_far_away_stands_at_the_edge():
     assert limits[1] < 1e10
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections])
     assert dots[:, 0].max() == limits[1]
-    assert "1 predicted later, at the edge" in " ".join(axes.texts[-1].get_text().split())
+    assert "\u25b7 1 predicted later" in " ".join(axes.texts[-1].get_text().split())
 
 
 def test_a_view_that_was_not_predicted_takes_the_first_place_from_no_other():
@@ -500,7 +502,7 @@ def test_a_view_that_was_not_predicted_takes_the_first_place_from_no_other():
     assert [dots.get_facecolor().size > 0 for dots in axes.collections] == [True, False]  # filled: the first of its class
     assert axes.get_legend() is None
     drawn = 4 * each - 1
-    assert " ".join(axes.texts[-1].get_text().split()) == f"{drawn + 1} escapes; 1 not predicted"
+    assert " ".join(axes.texts[-1].get_text().split()) == f"{drawn + 1} escapes; filled: first of a class; not drawn: 1 not predicted"
 
 
 def test_a_run_in_which_nothing_escaped_says_so(tmp_path):
@@ -616,3 +618,22 @@ def test_whatever_a_file_says_of_itself_is_shown_as_it_stands(statement, tmp_pat
 def test_what_are_no_runs_that_can_be_drawn_is_refused(runs, named):
     with pytest.raises(mvsim.UsageError, match=named):
         run_figure(runs)
+
+
+def test_a_square_panel_that_is_alone_stands_below_several_others():
+    figure = run_figure([synthetic_run("midpoint", k=4)], ["correlations", "loss", "escapes"])
+    assert [axes.get_subplotspec().get_topmost_subplotspec().colspan.start for axes in figure.axes] == [0, 0, 0]
+    figure = run_figure([synthetic_run("midpoint", k=4)], ["loss", "escapes"])
+    assert [axes.get_subplotspec().get_topmost_subplotspec().colspan.start for axes in figure.axes] == [0, 1]
+
+
+def test_total_correlations_of_a_run_that_goes_on_say_what_they_leave_out():
+    for settled in (True, False):
+        axes = run_figure([synthetic_run("midpoint", k=4, settled=settled)], ["total-correlations"]).axes[0]
+        assert any("linear neurons only" in text.get_text() for text in axes.texts) == (not settled)
+
+
+def test_counts_of_dots_stand_above_the_horizontal_axis():
+    axes = Figure().subplots()
+    count_dots(axes, [0.0, 0.0, 0.5, 0.5], [0.0, 0.0, 0.5, 0.5], lambda values: values, "black")
+    assert [text.xyann for text in axes.texts] == [(9, 5), (5, 0)]

@@ -155,7 +155,7 @@ def test_a_linear_run_is_called_that_in_the_title(tmp_path):
 def test_what_departs_is_told_for_each_regime():
     regimes = [["d", "P delta3"], ["N"], []]
     assert regime_sentence(regimes) == "Departs from what the theorems assume in d and P delta3 or N or nothing."
-    assert regime_words(regimes, "") == "departs in d, P delta3 / departs in N / literal"
+    assert regime_words(regimes, "") == "departs in d, P delta3 / departs in N / as the theorems assume"
     assert regime_words([["d", "P delta3"], ["d", "N"]], "") == "d below k^20; 2 more departures"
     assert regime_words([], "as written") == "as written"
 

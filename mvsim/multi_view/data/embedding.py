@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mvsim.base.echo import bytes_text
 from mvsim.base.errors import UsageError
 from mvsim.base.inputs import check_integer, check_kind, real_array
 from mvsim.base.limits import available_bytes
@@ -40,7 +41,8 @@ def random_features(k: int, d: int, seed: int, V: int = 2) -> np.ndarray:
     needed, available = 3 * 8 * V * k * d, available_bytes()  # what is drawn, its basis and the copy that is returned
     if available is not None and needed > available:
         fits = available // (3 * 8 * V * k)
-        raise UsageError(f"k={k}, d={d}: would need about {needed:.3g} bytes of memory and {available:.3g} are available; d up to {fits} would fit")
+        memory = f"would need about {bytes_text(needed)} of memory and {bytes_text(available)} are available"
+        raise UsageError(f"k={k}, d={d}: {memory}; d up to {fits} would fit")
     gaussian = stream(seed, "feature basis").standard_normal((d, V * k))
     basis, triangle = np.linalg.qr(gaussian)
     return np.ascontiguousarray((basis * np.sign(np.diag(triangle))).T).reshape(k, V, d)

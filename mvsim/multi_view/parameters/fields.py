@@ -46,7 +46,15 @@ class Fields(BaseModel):
             "default makes sqrt(2 ln m / d) / rho = 0.34 k^-0.22; at least V k",
         ),
     ]
-    P: Annotated[int, Field(ge=1, le=10**14, description="patches per point; assumed Theta(k^2); default 12 k^2 up to 4800, at least k^2 and V C_P")]
+    P: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=10**14,
+            description="patches per point; assumed Theta(k^2); default: the least of 12 k^2 and 4800, or k^2 or V C_P if that is more. With few "
+            "patches those that carry the signal coincide in most pairs of points, and Midpoint Mixup takes longer",
+        ),
+    ]
     C_P: Annotated[int, Field(ge=1, le=MOST, description="patches that carry each feature of the own class; assumed Theta(1); default 2")]
     V: Annotated[int, Field(ge=1, le=MOST_VIEWS, description="views, that is features, of a class; Definition 4.1 has 2; default 2")] = 2
     Q: Annotated[int, Field(ge=1, le=MOST, description="classes in the noise of a point; assumed Theta(1); default 2 (1 if k = 2), less than k")]

@@ -163,9 +163,16 @@ def _with_permanence(evidence: Evidence, parts: list[Verdict], predicted: list[V
 
 
 def _no_theorem(run: Run, learned: Learned) -> Verdict:
-    about = ", ".join(f"{number} is about {theorem.method}" for number, theorem in THEOREMS.items())
-    statement = f"training accuracy is 1 and features are learned from some t on, by a theorem about method {run.method}"
-    detail = f"no theorem is about method {run.method} ({about}); at the end training accuracy {learned.accuracy:.4g}, {classes_text(learned)}"
+    options, numbers = run.provenance["options"], {theorem.method: number for number, theorem in THEOREMS.items()}
+    if run.method in numbers:
+        other = [] if options["loss"] == CrossEntropy.name else [f"loss {options['loss']}"]
+        other += [f"{name.replace('_', ' ')} {options[name]:g}" for name in ("weight_decay", "label_smoothing") if options.get(name)]
+        why = f"Theorem {numbers[run.method]} assumes the cross-entropy alone; this run has {', '.join(other)}"
+    else:
+        about = ", ".join(f"{number} is about {method}" for method, number in numbers.items())
+        why = f"no theorem is about method {run.method} ({about})"
+    statement = "training accuracy is 1 and features are learned from some t on, by a theorem about the training loss of this run"
+    detail = f"{why}; at the end training accuracy {learned.accuracy:.4g}, {classes_text(learned)}"
     return replace(not_applicable(f"Theorems {' and '.join(THEOREMS)}", statement, detail), kind="theorem")
 
 

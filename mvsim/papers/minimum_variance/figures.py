@@ -37,7 +37,11 @@ NETWORKS = Protocol(values=5, runs=3)
 """Strengths and runs of networks; their steps are no epochs."""
 
 NAMES = {"decay": "Weight decay", "smoothing": "Label smoothing", "mixup": "Mixup"}
-STRENGTHS = {"decay": r"weight decay $\beta$", "smoothing": r"label smoothing $\alpha$", "mixup": r"$\alpha$ of Beta($\alpha$, $\alpha$)"}
+STRENGTHS = {
+    "decay": r"weight decay $\beta$",
+    "smoothing": r"label smoothing $\alpha = 2\varepsilon$",
+    "mixup": r"$\alpha$ of Beta($\alpha$, $\alpha$)",
+}
 COLOURS = {"decay": METHOD_COLOURS["erm"], "smoothing": OTHER_METHOD, "mixup": METHOD_COLOURS["mixup"]}
 
 Quantity = tuple[str, Callable[[Split, np.ndarray, np.ndarray], np.ndarray]]
@@ -75,8 +79,10 @@ def figure_1(protocol: Protocol | None = None, noise: float = 0.0) -> Figure:
             _during_training(axes, distribution, method, protocol, x[:1], y[:1])
         _one_scale(grid[0], r"$|w_H|$ after training")
         _one_scale(grid[1], r"$|w_H|$ during training")
-        grid[0][0].legend()
-        grid[1][1].legend(loc="upper right", title="Adam")
+        _key(grid[0][0], protocol.runs)
+        key = figure.legend(handles=grid[1][0].get_lines()[:-1], loc="outside lower center", ncols=4)
+        for line in key.get_lines():
+            line.set_color("black")
     return figure
 
 
@@ -150,7 +156,7 @@ def _digits(protocol: Protocol, rows: Sequence[tuple[float, float, Quantity]]) -
                 if label == RATIO[0]:
                     axes.set_yscale("log")
             _one_scale(grid[row], f"{label}, $\\gamma$ = {gamma:g}")
-        grid[0][0].legend()
+        _key(grid[0][0], protocol.runs)
         figure.suptitle(f"Digits {CLASSES[0]} and {CLASSES[1]} with an identifying pixel $y\\gamma$ in the training data", fontsize=9)
     return figure
 
@@ -173,8 +179,8 @@ def _during_training(axes: Axes, distribution: Distribution, method: str, protoc
     records = np.unique(np.geomspace(1, TRACED_LENGTH * last, 60).astype(int)).tolist()
     for rate, style in zip(TRACED_RATES, ((0, (1, 1)), (0, (4, 1.5)), "-"), strict=True):
         w = train(x, y, method, np.array([strength]), np.array([0]), rate, records, protocol.batch_of(x.shape[1]))[0]
-        axes.plot(records, np.linalg.norm(w[:, low:], axis=1), color=COLOURS[method], linestyle=style, label=f"rate {rate:g}")
-    axes.axhline(float(np.linalg.norm(exact(distribution, method, strength)[1])), color="black", linewidth=0.8)
+        axes.plot(records, np.linalg.norm(w[:, low:], axis=1), color=COLOURS[method], linestyle=style, label=f"Adam, rate {rate:g}")
+    axes.axhline(float(np.linalg.norm(exact(distribution, method, strength)[1])), color="black", linewidth=0.8, label="exact minimiser")
     axes.axvline(last, color="black", linewidth=0.6, linestyle=":")
     axes.annotate(f"{protocol.epochs} epochs", (last, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=6.5)
     axes.set_xscale("log")
@@ -195,6 +201,15 @@ def _band(axes: Axes, strengths: np.ndarray, values: np.ndarray, colour: str, st
     mean, deviation = values.mean(axis=1), values.std(axis=1)
     axes.fill_between(strengths, np.maximum(mean - deviation, mean / 100.0), mean + deviation, color=colour, alpha=0.2, linewidth=0)
     axes.plot(strengths, mean, color=colour, linestyle=style, label=label)
+
+
+def _key(axes: Axes, runs: int) -> None:
+    """Name lines, dots and shading."""
+    from matplotlib.patches import Patch
+
+    handles, _ = axes.get_legend_handles_labels()
+    shading = Patch(color=COLOURS[METHODS[0]], alpha=0.2, linewidth=0, label=f"deviation over {runs} runs")
+    axes.legend(handles=[*handles, shading])
 
 
 def _exact(axes: Axes, strengths: np.ndarray, values: Sequence[float]) -> None:

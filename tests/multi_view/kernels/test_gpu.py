@@ -56,7 +56,7 @@ def test_what_does_not_fit_on_the_gpu_is_refused_with_what_would(method, monkeyp
     """The GPU of this test says how much is free on it; nothing is computed there."""
     monkeypatch.setattr("mvsim.multi_view.kernels.registry.free_bytes_of_gpu", lambda: 2**22)
     p = mvsim.Parameters(k=50, N=4000)
-    with pytest.raises(mvsim.UsageError, match=r"N=4000, .* bytes of memory on the GPU and 4\.19e\+06 are available; .*"):
+    with pytest.raises(mvsim.UsageError, match=r"N=4000, .* [MG]iB of memory on the GPU and 4 MiB are available; .*"):
         check_device_memory(p, method == "midpoint", "cupy")
     check_device_memory(p, method == "midpoint", "array")  # has no memory of its own
     monkeypatch.setattr("mvsim.multi_view.kernels.registry.free_bytes_of_gpu", lambda: None)

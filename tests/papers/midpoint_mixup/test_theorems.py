@@ -454,7 +454,7 @@ def test_the_run_that_refutes_an_identity_is_named_by_its_seed():
     errors = (0.1, 0.2, 3.0, 0.3)
     judgements = [Judgement(run, [features_are("holds", 1.0), at_most("Replay", "=", of, 1.0)]) for run, of in zip(runs, errors, strict=True)]
     found = {verdict.name: verdict for verdict in over_seeds("Theorem 4.7", 10, judgements)}["Replay, k = 10"]
-    assert found.detail.startswith("the worst of 4 seeds, 2 (1 fails, 3 holds; ")
+    assert found.detail.startswith("the worst of 4 seeds is seed 2 (1 fails, 3 holds; ")
 
 
 def test_a_run_that_is_too_short_says_how_far_to_go():
@@ -467,7 +467,7 @@ def test_a_run_that_is_too_short_says_how_far_to_go():
 
 def test_without_saved_states_nothing_that_was_lost_is_seen():
     run, learned = made_up([[NONE] * 10, *[[BOTH] * 10] * 3], ACCURACY, TIMES)
-    unseen = "no state was saved after t = 1: lost views are not seen"
+    unseen = "no state was saved between t = 1, when it was trained, and the end: a view that was learned and lost meanwhile would not be noticed"
     assert unseen in THEOREMS["4.7"].judge(run, replace(learned, earlier=[at(0.5, [BOTH] * 10)]))[1].detail
     assert unseen not in THEOREMS["4.7"].judge(run, replace(learned, earlier=[at(0.5, [BOTH] * 10), at(2.0, [BOTH] * 10)]))[1].detail
 

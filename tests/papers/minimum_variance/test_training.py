@@ -76,6 +76,9 @@ def test_figures_show_exact_minimisers():
     figure = figure_1(Protocol(values=3, runs=2, epochs=1))
     assert len(figure.axes) == 6
     assert all(any(line.get_label() == "exact minimiser" for line in axes.lines) for axes in figure.axes[:3])
+    assert "deviation over 2 runs" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    rates = [f"Adam, rate {rate}" for rate in ("0.001", "0.01", "0.1")]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*rates, "exact minimiser"]
     pytest.importorskip("sklearn")
     figure = figure_3(Protocol(values=2, runs=1, epochs=1, batch=25))
     assert [axes.get_yscale() for axes in figure.axes] == ["log"] * 6

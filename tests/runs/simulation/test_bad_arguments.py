@@ -22,7 +22,7 @@ BRIEF = {"t_end": 1.0}
 def test_a_problem_that_does_not_fit_is_refused_before_it_starts():
     assert available_bytes() is None or available_bytes() > 0
     huge = mvsim.Parameters(k=20_000)
-    with pytest.raises(mvsim.UsageError, match=r"would need about \d.*e\+\d+ bytes"):
+    with pytest.raises(mvsim.UsageError, match=r"would need about \d+ GiB of memory"):
         mvsim.simulate(huge)
     for noise in ("codebook", "patch"):  # nobody is advised to do what is done already
         with pytest.raises(mvsim.UsageError) as caught:

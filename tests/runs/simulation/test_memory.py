@@ -168,10 +168,10 @@ def test_objectives_and_tests_that_do_not_fit_are_refused_with_what_would(monkey
     patches = mvsim.Dataset.from_patches(data.labels, data.to_patches())
     monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: 5 * 2**20)
     for points in (data, patches):
-        with pytest.raises(mvsim.UsageError, match=r"N=2000, .* bytes of memory for the objective .* would fit: .*N up to"):
+        with pytest.raises(mvsim.UsageError, match=r"N=2000, .* [MG]iB of memory for the objective .* would fit: .*N up to"):
             mvsim.objective("midpoint", mvsim.Parameters(k=4, N=3), points).loss(c)  # what counts is the size of the data
     mvsim.objective("mixup", small, data, pairs=5).loss(c)
-    with pytest.raises(mvsim.UsageError, match=r"bytes of memory for 100000 draws of each class"):
+    with pytest.raises(mvsim.UsageError, match=r"[MG]iB of memory for 100000 draws of each class"):
         mvsim.feature_learned(small, c, n_test=10**5)
     monkeypatch.undo()
     assert mvsim.objective("midpoint", small, data).loss(c) > 0.0
@@ -184,7 +184,7 @@ def test_a_run_that_does_not_sum_all_pairs_is_not_refused_for_their_tables(optio
     monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: between)
     run = {"method": "mixup", "integrator": "gd", "eta": 1.0, "t_end": 1.0, "n_test": 2}
     mvsim.simulate(p, **run, **options)
-    with pytest.raises(mvsim.UsageError, match="bytes"):
+    with pytest.raises(mvsim.UsageError, match="MiB of memory"):
         mvsim.simulate(p, **run)
 
 
@@ -196,5 +196,5 @@ def test_given_points_count_as_they_are(monkeypatch):
     assert needs[0] < needs[1]
     monkeypatch.setattr("mvsim.multi_view.memory.available_bytes", lambda: sum(needs) / 2.0)
     mvsim.simulate(p, **options)
-    with pytest.raises(mvsim.UsageError, match="bytes"):
+    with pytest.raises(mvsim.UsageError, match="MiB of memory"):
         mvsim.simulate(p, data=data, **options)

@@ -187,5 +187,6 @@ def _seen_otherwise(run: Run, learned: Learned, classes: Classes) -> list[str]:
         details.append(f"classes that have lost a view that was learned at an earlier saved state: {lost}{while_trained}")
     trained = trained_since(run, learned)
     if np.isfinite(trained) and not any(state.time >= trained for state in learned.earlier):
-        details.append(f"no state was saved after t = {trained:.4g}: lost views are not seen")
+        between = f"between t = {trained:.4g}, when it was trained, and the end"
+        details.append(f"no state was saved {between}: a view that was learned and lost meanwhile would not be noticed")
     return details
