@@ -102,7 +102,7 @@ class EscapeFollower(FlowIntegrator):
     called = "the gradient flow, from escape to escape,"
     usual = 5e-3
     as_flow = 0.2  # by default the bounds are those of the default flow
-    share_of_gradients = 0.36  # at k = 50 (studies main_job, main_job_escapes)
+    share_of_gradients = 0.5  # at k = 50 (studies main_job, main_job_escapes)
     adds_up_dissipation = False
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:

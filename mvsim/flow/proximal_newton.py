@@ -10,7 +10,7 @@ activation. There the Hessian jumps and full Newton steps fall into cycles of tw
 half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs several gradients, is made anew there. None moves the
 positive part of a correlation by more than the largest one: along directions in which the Hessian is nearly 0, a correction can be a thousand times
 as long. Below 0 the activation is 0 and a correction is exact, however long it is; above, outputs of hundreds have exponentials that underflow, with
-which a gradient takes twenty times as long.
+which a gradient takes many times as long.
 Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
 arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor. At a kink Phi may be concave, where the arrow is
 not: corrections would be small far from the solution. There the change of the gradient counts as a fifth of the expected one (M. J. D. Powell,
