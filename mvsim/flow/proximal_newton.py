@@ -55,7 +55,7 @@ class Accuracy(NamedTuple):
     own_error : float
         Largest error that they may have after the last correction.
     gradients : int
-        After how many of them the iteration is given up: a step that needs more is cheaper as two.
+        After how many of them the iteration is given up, so that the step is tried again at a part of its size.
     residual : float
         How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, |r| bounds
         the error: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
