@@ -139,6 +139,7 @@ SPOILED = {
     "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
     "flow_literal": _set("rows", 0, "rise", 0.02),
     "flow_runs": _set("k=6 literal midpoint", "settled", False),
+    "integrator_designs": _set("k=20: escapes", "evaluations", 10**9),
     "gpu": _set("exactness", "rows", 0, "gradient", 1e-9),
     "linear_in_network": _set("lost", 1),
     "linear_verdicts": _set("rows", 0, "status", 1, "fails"),
