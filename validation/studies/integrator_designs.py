@@ -1,7 +1,7 @@
 """Designs of the integrator beside each other where targets of time are missed: the flow, and `escapes` as it was at earlier revisions and is now.
 
-Every run is a process of its own at the revision that is named, checked out beside the others and compiled first, and is interrupted after ``--limit``
-seconds. Fails if the best run of a problem that settles takes longer than its target, or if the integrator that `auto` takes for it now is beaten by
+Every run is a process of its own at the revision that is named, which is checked out beside the others and compiled first. It is interrupted after
+``--limit`` seconds. Fails if the best run of a problem that settles takes longer than its target, or if the integrator that `auto` takes for it now is beaten by
 another design that learns the same features in less than two thirds of its gradients.
 """
 
@@ -20,9 +20,9 @@ from unittest.mock import patch
 from lib.faults import TargetMissed
 from lib.paths import ROOT
 from lib.tables import table
-from studies.flow_runs import Asked, follow
 
 import mvsim
+from studies.flow_runs import Asked, follow
 
 TITLE = "Designs of the integrator where targets are missed"
 
@@ -150,6 +150,6 @@ def passage(results: dict[str, Any]) -> str:
         for label, row in runs.items()
     ]
     return (
-        "Runs are of Midpoint Mixup unless ERM or Mixup (lambda uniform) is named. Those without a revision are of the one that measured. One that had "
-        "not settled was interrupted.\n\n" + table(heads, rows)
+        "Runs are of Midpoint Mixup unless ERM or Mixup (lambda uniform) is named. Those without a revision are of the one that measured. "
+        "One that had not settled was interrupted.\n\n" + table(heads, rows)
     )
