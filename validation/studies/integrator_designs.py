@@ -1,8 +1,8 @@
 """Designs of the integrator beside each other where targets of time are missed: the flow, and `escapes` as it was at earlier revisions and is now.
 
 Every run is a process of its own at the revision that is named, which is checked out beside the others and compiled first. It is interrupted after
-``--limit`` seconds. Fails if the best run of a problem that settles takes longer than its target, or if the integrator that `auto` takes for it now is beaten by
-another design that learns the same features in less than two thirds of its gradients.
+``--limit`` seconds. Fails if the best run of a problem that settles takes longer than its target, or if another design than that of `auto` learns the
+same features with less than two thirds of its gradients.
 """
 
 from __future__ import annotations
