@@ -210,7 +210,7 @@ def pace(status: dict[str, Any]) -> str:
         parts.append(next_escape)
     elif not status.get("steps"):
         until = status.get("until")
-        parts.append(f"ends by t = {until:.3g} unless something changes" if until else "until training accuracy is 1 and nothing changes any more")
+        parts.append(f"ends by t = {until:.3g} unless something changes" if until else "goes on until training accuracy is 1 and nothing changes")
     if status.get("rate"):
         parts.append(f"{status['rate']:.3g} steps/s")
     if status.get("seconds_left") is not None and not next_escape:

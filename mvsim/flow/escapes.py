@@ -1,16 +1,20 @@
-"""The gradient flow c' = -grad J(c), followed from escape to escape.
+"""The gradient flow c' = -grad J(c), followed from escape to escape in large steps.
 
-Most of a run at large k is spent on what nobody asks for: off-diagonal correlations of escaped neurons, which drift against features of other classes
-from kink to kink. Their path seldom matters (`mvsim.flow.large_step` says where it does). What matters are the times of escapes, the gaps between the
-views of a class and own correlations; this integrator controls the errors of these, and takes the largest steps that they allow.
+It controls the errors of the times of escapes, of the gaps between the escapes of the two views of a class and of own correlations, and takes the
+largest steps that these allow. It does not control every output. At large k a flow spends most of its steps on off-diagonal correlations of escaped
+neurons, which drift between kinks of the activation for long. Their path seldom matters; here it is followed loosely, and where it does matter
+outputs can be wrong (`mvsim.flow.large_step` says when, the study ``escapes`` how many).
+
+A *mark* is a step at which a run can be recorded and resumed. The *clock* of a correlation is its coordinate on the chart (`mvsim.flow.chart`), which
+moves at a constant speed until it escapes, as long as the force on it lasts.
 
 - `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
 - `forecast`: the escapes to come, which bound each step;
 - `growth`: no step is longer than what grows takes to grow.
 
-Its option is the relative error of the time to an escape that one step may make. The Hessian and the choice of neurons are made anew at every mark,
-so that a run can be resumed there from correlations, velocities and the past alone.
+Its option is the relative error of the time to an escape that one step may make. A run can be resumed at a mark from correlations, velocities and the
+step before alone, because the Hessian is made and neurons are chosen anew there.
 """
 
 from __future__ import annotations
@@ -37,26 +41,26 @@ MARK_EVERY = 20
 """Most steps between two marks."""
 
 MOST_ERROR, SAFETY = 1.5, 0.6
-"""Error beyond which a step is refused, and part of the size that the error would allow which the next one has."""
+"""Error, in tolerances, beyond which a step is refused; the next step has at most `SAFETY` of the size that this error would allow."""
 
 GROWTH, GROWTH_WHEN_HARD, HARD, MANY = 2.0, 1.3, 5, 8
-"""Most growth of a step over the one before; the same after a refusal or an equation of `HARD` iterations or more. After more than `MANY` iterations
-the next step is a fifth shorter besides."""
+"""A step is at most `GROWTH` times as long as the one before, or `GROWTH_WHEN_HARD` times after a refusal or an equation of `HARD` iterations or
+more. After more than `MANY` iterations it is a fifth shorter besides."""
 
 FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
 
 LATE = 0.1
-"""Longest step, as a part of the time, once all views have escaped: what still moves is a matter of ln t."""
+"""Longest step, as a part of the time, once all views have escaped: what still moves changes with ln t."""
 
 AFTER_UNSOLVED, LEAST = 0.3, 0.2
-"""Part of its size with which a step is tried again whose equation was not solved, and the least after one that was refused."""
+"""A step whose equation was not solved is tried again at `AFTER_UNSOLVED` of its size, one that was refused for its error at `LEAST` or more."""
 
 EASY = 2
-"""Most iterations of an equation after which the next starts from the extrapolation, and not from the state before."""
+"""After so many iterations or fewer the next equation starts from the extrapolation, and not from the state before."""
 
 ATTEMPTS = 30
-"""Attempts at a step."""
+"""Attempts at a step, after which the flow has stalled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +78,14 @@ class Memory:
     h_before, h : float
         Its size, and that of the next step.
     iterations : int
-        Of the last equation.
+        How many the last equation took.
     time_lost : float
         What the clock has lost to rounding.
     marked : int
         Step of the last mark.
     errors : array
-        (n,) what waiting may have added to the error of each clock: the sum of H |K1 - K0| / 2 max(K0, K1), a time.
+        (n,) by how much each clock may be wrong because its neuron waited, as a time: the sum over marks of H |w1 - w0| / 2 max(|w0|, |w1|), where H
+        is the time between two marks and w0, w1 are the speeds there.
     """
 
     chart: EscapeChart
@@ -96,7 +101,13 @@ class Memory:
 
 
 class EscapeFollower(FlowIntegrator):
-    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled."""
+    """c' = -grad J(c) in large steps, with the errors of escapes and own correlations controlled, and not those of every output.
+
+    Raises
+    ------
+    UsageError
+        Where there are no escapes to follow, or ``rtol`` is out of its range.
+    """
 
     name = "escapes"
     called = "the gradient flow, from escape to escape,"

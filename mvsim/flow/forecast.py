@@ -1,12 +1,12 @@
-"""The escapes to come, by where correlations are and how they move, and how far a step may go towards them.
+"""The next escapes, predicted from where correlations are and how they move, and how far a step may go towards them.
 
 In its own coordinate y (`mvsim.flow.chart`) a correlation that escapes moves at the speed K, which changes as slowly as the force on it does. So it
-escapes after (b - y) / K. That is said of
+escapes after (b - y) / K. That is predicted for
 
 - all coordinates of the chart that still wait, in neurons that are not stiff;
 - own correlations of views that have not escaped, which were below 0 at the start or belong to a stiff neuron, once they are beyond `CARRIED` of
   their threshold or grow faster than by a constant force, unless they only relax, so that their K falls;
-- off-diagonal correlations of neurons that are not stiff, which noise has carried to `LEAST` of their threshold;
+- off-diagonal correlations of neurons that are not stiff and not on the chart, which noise has carried to `LEAST` of their threshold;
 - off-diagonal correlations of stiff neurons that grow faster than by a constant force, in classes in which a view has not escaped.
 """
 
@@ -23,7 +23,7 @@ CARRIED, LEAST = 0.1, 0.02
 """Parts of its threshold from which on a correlation that others carry is looked at."""
 
 FALLS = 0.7
-"""Part of the K of the step before below which a correlation is said to relax."""
+"""A correlation only relaxes if its K is below this part of its K at the step before."""
 
 SUPERLINEAR = 3.0
 """Least d ln v / d ln c of a correlation that is said to grow by its own law; alpha - 1 = 7 where no other force acts."""
@@ -32,7 +32,7 @@ APPROACH = 0.8
 """Part of the way to the next escape that one step may go."""
 
 CLOSE, OVER = 0.9, 0.4
-"""Within two thresholds of its escape: the same, but at least so many thresholds."""
+"""The same within two thresholds of an escape, where a step may go at least `OVER` thresholds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Forecast:
     is_free : numpy.ndarray
         (a,) bool: on the chart and not in a stiff neuron.
     least : numpy.ndarray
-        (a,) no step has to be shorter than this for it.
+        (a,) the least time that is predicted: no step is made shorter than `APPROACH` of this for the correlation.
     """
 
     index: np.ndarray

@@ -1,4 +1,4 @@
-"""One implicit step of backward Euler or the BDF of second order, stiff neurons in their correlations, all others on the chart.
+"""One implicit step, by backward Euler or the BDF of second order: stiff neurons in their correlations, all others on the chart.
 
 With omega = h / h_before the BDF of second order is
 
@@ -6,16 +6,20 @@ With omega = h / h_before the BDF of second order is
 
 and backward Euler z1 = z0 + h z1'; both are L-stable. For stiff neurons z is c, and the equation is solved (`mvsim.flow.proximal_newton`). All
 others are not stiff and move on the chart at almost constant speed: one fixed-point iteration, started with the speed before the step, is enough. So
-a smooth step takes one or two gradients, in which both are found.
+a smooth step takes one or two gradients, which serve both kinds of neurons.
 
-The error is controlled where something depends on it (`error_of`): where a correlation escapes, relative to the time that it still takes; in own
-correlations, relative to the largest of their view; loosely in everything else. Off-diagonal correlations of stiff neurons are mostly in balance with
-noise, and one below 0 adds nothing to outputs. But between escapes it drifts for times of the order of t, from kink to kink, and where it stands when
-the next class escapes can decide which of two balances it comes to. So they may err by a part of the largest correlation of their neuron. Near
-the threshold, where the activation passes from its power to its linear part, noise can hold an off-diagonal correlation in a balance no wider than
-the threshold, and whether one that falls from far above stops there is not resolved: the study `escapes` tells how many outputs that changes.
-Backward Euler conserves the integral of a force that relaxes linearly, so that clocks stay right also through a transient that is resolved
-badly.
+The error of a step is controlled where something depends on it (`error_of`):
+
+- of a correlation that escapes, relative to the time that it still takes;
+- of own correlations, relative to the largest of their view;
+- of off-diagonal correlations of stiff neurons loosely, relative to the largest of their neuron.
+
+What the last leaves open can matter. Off-diagonal correlations of stiff neurons are mostly in balance with noise, or below 0, where they add
+nothing to outputs. But between escapes one can drift for times of the order of t, from kink to kink, and where it stands when the next class
+escapes can decide which of two balances it comes to. Near the threshold, where the activation passes from its power to its linear part, noise can
+hold one in a balance no wider than the threshold. Whether one that falls from far above stops there is not resolved: the study `escapes` tells how
+many outputs that changes. Clocks stay right also through a transient that is resolved badly, because backward Euler conserves the integral of a
+force that relaxes linearly.
 """
 
 from __future__ import annotations
@@ -39,23 +43,25 @@ LARGEST_RATIO = 2.4
 """h / h_before up to which the formula of second order is stable."""
 
 SOLVED, OWN_SOLVED, RESIDUAL = 3.0, 1.0, 0.1
-"""When the equation of a step counts as solved: the last correction of all correlations in the root mean square, and the largest error that it leaves
-in own ones, in tolerances and units of the field, and the largest residual of an off-diagonal one in units. Where the Hessian is too stiff, at a kink
-or along a valley, corrections are small long before an off-diagonal correlation is in balance; the residual is not."""
+"""The equation of a step counts as solved if the last correction of all correlations is at most `SOLVED` in the root mean square and leaves an
+error of at most `OWN_SOLVED` in each own one, both in tolerances and units of the field, and if the residual of each off-diagonal one is at most
+`RESIDUAL`, in units. Residuals are needed where the Hessian is too stiff, at a kink or along a narrow valley of the loss: there corrections are
+small long before an off-diagonal correlation is in balance."""
 
 SETTLED, SETTLED_RESIDUAL = 1e-4, 0.01
-"""The same two, in units, for the equation of a step that ends at a mark: last correction, and residual of off-diagonal correlations."""
+"""Bounds, in units, of the last correction and of the residual of off-diagonal correlations for the equation of a step that ends at a mark."""
 
 OWN, OTHERS, OFF = 3.0, 5.0, 10.0
 """Errors, in tolerances, that may be made in own correlations of stiff neurons, in those that are neither own nor on the chart, and in off-diagonal
 ones of stiff neurons, relative to the largest of the neuron."""
 
 LOOSE = 30.0
-"""How many times less the error counts of clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far as the
+"""So many times less count the errors of clocks that hardly matter: of views that have escaped, and of escapes more than ten times as far away as the
 next."""
 
 LEAST_OWN = 0.05
-"""Part of its threshold to which an own correlation is resolved at least, where its view has not escaped: others carry it up from there."""
+"""Errors of an own correlation of a view that has not escaped are relative to itself, or to this part of its threshold if that is more: others
+carry it up from there."""
 
 EARLY = 0.02
 """Part of its threshold from which on an own correlation of a stiff neuron that rises is resolved relative to the time until it escapes."""
@@ -64,7 +70,7 @@ MOVES = 0.05
 """Part of its threshold by which a correlation of a stiff neuron has to move for its growth to count."""
 
 REFUSED, OUTGROWN = 50.0, 6.0
-"""Error of a step that passes over a threshold, and of one that is longer than what grows takes to grow."""
+"""The errors that a step is said to have if it passes over a threshold, and if it is longer than something takes to grow."""
 
 
 class Past(NamedTuple):
@@ -87,15 +93,15 @@ class Step(NamedTuple):
     Attributes
     ----------
     end : Moment, optional
-        Where it ends, if its equation was solved.
+        Where it ends; None if its equation was not solved.
     iterations : int
-        Of the equation.
+        How many the equation took.
     error : float
         In tolerances.
     order : int
         1 or 2.
     equation : Equation, optional
-        That was solved.
+        The one that was solved.
     """
 
     end: Moment | None
@@ -169,9 +175,10 @@ class LargeSteps:
         return Step(end, iterations, error, order, Equation(target, gamma))
 
     def error_of(self, stiff: StiffNeurons, now: Moment, past: Past | None, end: Moment, h: float, forecast: Forecast, learned: np.ndarray) -> float:
-        """Return the error of a step in tolerances; `past` for the formula of second order.
+        """Return the error of a step in tolerances; without ``past`` that of backward Euler.
 
-        Its error is h^2 (h + h') / (3 (2 h + h')) times the second difference of the velocity, that of backward Euler h / 2 times the first one.
+        The BDF of second order errs by h^2 (h + h') / (3 (2 h + h')) times the second difference of the velocity, where h' is the size of the step
+        before; backward Euler by h / 2 times the first difference.
         """
         layout, b = self.layout, self.layout.threshold
 
@@ -215,7 +222,7 @@ class LargeSteps:
         return max(float(each.max(initial=0.0)) for each in errors) / self.tolerance
 
     def outgrown(self, stiff: StiffNeurons, now: Moment, end: Moment, h: float, learned: np.ndarray) -> bool:
-        """Whether it is longer than the growth time of a correlation of a stiff neuron, in a class in which a view is still to escape."""
+        """Whether a step is longer than the growth time of a correlation of a stiff neuron, in a class in which a view is still to escape."""
         layout = self.layout
         some = np.flatnonzero(stiff.mask & layout.is_open(learned))
         some = some[(np.maximum(now.c, end.c)[some] > 0.0) & (np.minimum(now.c, end.c)[some] < 2.0 * layout.threshold[some])]

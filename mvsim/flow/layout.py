@@ -13,7 +13,7 @@ FLOOR = 0.002
 """Part of its threshold below which the power law of a correlation goes on along its tangent."""
 
 LEARNED = 1.5
-"""Part of its threshold beyond which the largest own correlation of a view has escaped, and the others of that view no longer decide anything."""
+"""Factor of its threshold beyond which the largest own correlation of a view has escaped, so that others of that view no longer decide anything."""
 
 PROMISING = 0.6
 """Part of the median of the largest initial own correlations, from which on an off-diagonal one can escape."""
@@ -66,7 +66,7 @@ class Layout:
         return self.largest_own(c) > LEARNED * self.of_views
 
     def is_open(self, learned: np.ndarray) -> np.ndarray:
-        """Return (n,) bool: whether a view of the class of each correlation is still to escape, where those of (k V,) have."""
+        """Return (n,) bool: whether a view of the class of each correlation is still to escape; ``learned`` (k V,) says which have escaped."""
         return np.asarray(~np.all(learned.reshape(self.shape[0], -1), axis=1))[self.label]
 
     def largest_of_neurons(self, c: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from mvsim.flow.chart import EscapeChart
 from mvsim.flow.layout import Layout
 
 CLIPPED = 0.1
-"""Part of the largest correlation of its neuron by which one that is not on the chart may move."""
+"""Part of the largest correlation of its neuron by which one that is not on the chart moves at most while it waits."""
 
 
 class Moment:
@@ -46,7 +46,8 @@ class Moment:
 def carried_on(layout: Layout, chart: EscapeChart, at: Moment, w: np.ndarray, size: float, learned: np.ndarray) -> np.ndarray:
     """Return correlations (n,) a time ``size`` after a moment, with constant speeds w (n,) of their coordinates, of neurons that are not stiff.
 
-    Clocks of views (k V,) that have escaped go at most half of their way. What is not on the chart moves by `CLIPPED`.
+    ``learned`` (k V,) says which views have escaped: their clocks go at most half of the way to the threshold. What is not on the chart moves by
+    `CLIPPED` at most.
     """
     u, b = at.u + size * w, layout.threshold
     charted = np.zeros(layout.size, bool)

@@ -1,22 +1,26 @@
-"""The equation of an implicit step, x + gamma grad J(x) = c~, by a damped Newton that copes with kinks.
+"""The equation of an implicit step, x + gamma grad J(x) = c~, solved by a damped Newton method that copes with kinks.
 
-Its solution is a stationary point of the proximal objective
+Its solutions are the stationary points of the proximal objective
 
-    Phi(x) = J(x) + |x - c~|^2 / (2 gamma),
+    Phi(x) = J(x) + |x - c~|^2 / (2 gamma).
 
-and the one that is meant is the one reached from the state before by descent: a formula applied to an equation with several solutions follows the
-flow only to that one. A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the
-activation. There the Hessian jumps and full Newton steps fall into cycles of two. So a step is taken only if Phi falls or the next correction is
-half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs several gradients, is made anew there. None moves the
-positive part of a correlation by more than the largest one: along directions in which the Hessian is nearly 0, a correction can be a thousand times
-as long. Below 0 the activation is 0 and a correction is exact, however long it is; above, outputs of hundreds have exponentials that underflow, with
-which a gradient takes many times as long.
-Between two Hessians the changes of the gradient correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980): the
-arrow leaves out a part of the Hessian, so that plain corrections only shrink by a constant factor. At a kink Phi may be concave, where the arrow is
-not: corrections would be small far from the solution. There the change of the gradient counts as a fifth of the expected one (M. J. D. Powell,
-Mathematical Programming 14, 1978), so that each correction is five times as long as the one before.
-Started from the state before instead of an extrapolation, and solved to a part of what a step may be wrong, this solves equations that
-secants of single coordinates, Anderson's mixing and averaged Hessians do not.
+There may be several. The flow leads to the one that descent of Phi reaches from the state before, so that the iteration starts there,
+or at an extrapolation where equations have been easy.
+
+*Kinks.* A long step of escaped neurons crosses dozens of kinks, where a correlation passes between the power and the linear part of the activation.
+There the Hessian jumps, and full Newton corrections fall into cycles of two. So a correction is taken only if Phi falls or the next correction is
+half as large; else it is shortened, twice, and then the Hessian, an arrow matrix that costs several gradients, is made anew.
+
+*Long corrections.* Along directions in which the Hessian is nearly 0 a correction can be a thousand times as long as the largest correlation. So
+none moves the positive part of a correlation by more than that: outputs of hundreds have exponentials that underflow, with which a gradient takes
+many times as long. Below 0 the activation is 0, and a correction is exact, however long it is.
+
+*What the arrow leaves out.* With the arrow alone corrections shrink by a constant factor only. So between two Hessians the changes of the gradient
+correct the last one, as in the L-BFGS method (J. Nocedal, Mathematics of Computation 35, 1980). At a kink Phi may be concave where the arrow is
+not, and corrections would be small far from the solution. There the change of the gradient counts as at least a fifth of the expected one (M. J. D.
+Powell, Mathematical Programming 14, 1978), so that each correction is up to five times as long as the one before.
+
+This solves equations that secants of single coordinates, Anderson's mixing and averaged Hessians do not.
 """
 
 from __future__ import annotations
@@ -29,13 +33,13 @@ from mvsim.base.errors import DivergedError
 from mvsim.flow.stiff_neurons import NEAR_GAMMA, StiffNeurons
 
 LARGEST_OF_ALL = 30.0
-"""Most that a single correlation may still be wrong, in parts of what all may be in the root mean square."""
+"""How large the last correction of a single correlation may be, over what that of all may be in the root mean square."""
 
 SECANTS, DAMPED = 16, 0.2
-"""Changes of the gradient that are remembered within one equation, and the least part of the expected change that one counts as."""
+"""How many changes of the gradient are remembered within one equation, and as which part of the expected change each counts at least."""
 
 ATTEMPTS, SHORTER = 8, 0.35
-"""Attempts at one iterate, and by what they become shorter."""
+"""Attempts at one iterate, and the factor by which each is shorter than the one before."""
 
 BEFORE_HESSIAN = 2
 """How often an iterate is made shorter before a new Hessian is made, which costs several gradients."""
@@ -57,10 +61,10 @@ class Accuracy(NamedTuple):
     gradients : int
         After how many of them the iteration is given up, so that the step is tried again at a part of its size.
     residual : float
-        How large r = x - c~ + gamma grad J(x) may be in any correlation that is not own. Where J is convex between x and the solution, |r| bounds
-        the error: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. Along a valley that the arrow does not have, r tells what
-        the correction does not. Own correlations are left out, by which this becomes a rule of thumb: they are so stiff that r is far larger
-        than their error, and ``own_error`` bounds that.
+        How large r = x - c~ + gamma grad J(x) may be in any off-diagonal correlation. Where J is convex between x and the solution, |r| bounds the
+        error: the eigenvalues of I + gamma H are 1 and more, whatever is known of H. So r shows an error along a valley that the arrow does not
+        have, where the correction is small. Own correlations are left out, so that this is a rule of thumb: they are so stiff that r is far larger
+        than their error, which ``own_error`` bounds.
     """
 
     unit: np.ndarray
@@ -99,7 +103,7 @@ def longest_part(x: np.ndarray, d: np.ndarray) -> float:
 
 
 def minimise(stiff: StiffNeurons, c: np.ndarray, x: np.ndarray, target: np.ndarray, gamma: float, accuracy: Accuracy) -> Solution:
-    """Descend Phi.
+    """Return the end of the descent of Phi.
 
     Parameters
     ----------

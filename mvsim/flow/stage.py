@@ -1,17 +1,19 @@
 """The neurons that are stepped between two marks; all others wait.
 
-Of the m neurons of a class one or two escape for each view, and while one class escapes the clocks of all others run at constant speed. So only these
-neurons are stepped:
+Of the m neurons of a class one or two escape for each view, and while one class escapes the clocks of all others (`mvsim.flow.escapes`) run at
+constant speed. So only these neurons are stepped:
 
 - the stiff ones;
-- those that are soon to escape, or have an own correlation that others carry up and that soon will be;
+- those that are soon to escape, or have an own correlation that others carry up and that is soon to escape;
 - the first to escape with another view of a class of which one view has escaped, which has changed the force on them;
 - the next few to escape, however late: how the forces on them change tells when the next mark is due.
 
-They make a field of their own, whose gradient costs a tenth of the whole one. The clock of a neuron that waits runs at the speed w0 that it had at
-the mark. At the next one, a time H later, a whole gradient tells its speed w1, and the clock is put to where the mean of both takes it. That is right
-to second order in H, and by at most H |w1 - w0| / 2 wrong. The next mark comes before H is more than a small part of the time to an escape of a
-neuron that waits, and earlier where forces have changed: with few classes an escape changes those on all others much.
+They make a field of their own, whose gradient costs a tenth of the whole one.
+
+The clock of a neuron that waits runs at the speed w0 that it had at the mark. At the next mark, a time H later, a whole gradient gives its speed
+w1, and the clock is set to where the mean of both speeds takes it. That is right to second order in H, and wrong by at most H |w1 - w0| / 2. The
+next mark comes before H is more than a small part of the time to the first escape of a neuron that waits, and earlier where forces have changed:
+with few classes one escape changes the forces on all other classes much.
 """
 
 from __future__ import annotations
@@ -32,15 +34,16 @@ SOON, NEAR = 20.0, 0.01
 """A neuron is stepped if it escapes within so many times the time to the next escape, or within such a part of the time since the start."""
 
 RIVALS = 1.3
-"""The force on all neurons of a view is the same, so that the first stays the first: others only count within so many times its time."""
+"""The force on all neurons of a view is the same, so that the first to escape stays the first: others count only if they take at most so many times
+as long."""
 
 UNIMPORTANT, OFF = 10.0, 5.0
-"""By how much the time is said to be longer in a class that has learned all views, as little depends on what escapes there, and of off-diagonal
-correlations: they matter if they escape before an own one."""
+"""Factors by which times to an escape count as longer: in a class of which all views have escaped, where little depends on what escapes next; and of
+off-diagonal correlations, which matter if they escape before an own one."""
 
 PROBES, CHANGED = 3, 0.1
-"""How many of the next to escape are stepped in any case, and the relative change of the force on one of them at which a mark is made, if it has
-lasted for `LONGEST`; a larger one makes it earlier in proportion."""
+"""The next `PROBES` own correlations to escape are stepped in any case. Once the force on one of them has changed by the part `CHANGED` a mark is
+made, if the change has lasted for `LONGEST`; a larger change makes it earlier in proportion."""
 
 LONGEST = 1.0 / SOON
 """Most time between two marks, as a part of that to the first escape of a neuron that waits."""
@@ -52,13 +55,13 @@ class Stage:
     Parameters
     ----------
     field, layout, chart
-        The whole.
+        Those of all neurons.
     now : Moment
         The mark.
     past : Past, optional
         The step before it.
     time : float
-        Since the start.
+        Of the mark, since the start.
     tolerance : float
         Relative error of the time to an escape that one step may make.
     """
@@ -141,7 +144,7 @@ class Stage:
 
     @property
     def c(self) -> np.ndarray:
-        """(n,) all correlations now, of those that wait at the mark."""
+        """(n,) all correlations: now of neurons that are stepped, at the mark of those that wait."""
         return self._with(self._begun.c, self.now.c)
 
     def go_on(self, step: Step, h: float) -> None:
@@ -168,7 +171,7 @@ class Stage:
         return bool((waits & changed).any())
 
     def finished(self) -> tuple[Moment, Past, np.ndarray]:
-        """Return the next mark, the step before it, and by how much clocks (n,) of what waits may be wrong, a time."""
+        """Return the next mark, the step before it, and by how much clocks (n,) of neurons that wait may be wrong, as a time."""
         assert self.past is not None
         begun, chart, elapsed, waits = self._begun, self._chart, self._elapsed, np.ones(self._whole.size, bool)
         waits[self.index] = False

@@ -20,7 +20,7 @@ NEAR_GAMMA = 0.25
 
 
 class StiffNeurons:
-    """Those of a moment; it keeps the last Hessian and its factorisation from step to step.
+    """The stiff neurons of a moment, with the last Hessian and its factorisation, which serve several steps.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class StiffNeurons:
     layout : Layout
         Its coordinates.
     c : numpy.ndarray
-        (n,) where.
+        (n,) correlations of that moment.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class StiffNeurons:
     age : int
         Steps since the Hessian was made.
     gradients : int
-        How many were evaluated.
+        How many gradients were evaluated.
     """
 
     def __init__(self, field: Field, layout: Layout, c: np.ndarray) -> None:
@@ -56,7 +56,7 @@ class StiffNeurons:
         return not (np.repeat(stiff_neurons(self._layout, c), self._layout.features) & ~self.mask).any()
 
     def loss_and_gradient(self, c: np.ndarray, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return J and its gradient (n,) where they are at x (s,), all others as in c."""
+        """Return J and its gradient (n,) where these neurons are at x (s,), all others as in c (n,)."""
         self.gradients += 1
         loss, gradient = self._field.loss_and_gradient(0, self._with(c, x))
         return loss, gradient.ravel()
@@ -71,7 +71,7 @@ class StiffNeurons:
         self._hessian = self._inverse = None
 
     def linearise(self, c: np.ndarray, x: np.ndarray) -> None:
-        """Make the Hessian anew at c with x in its place."""
+        """Make the Hessian anew where these neurons are at x (s,), all others as in c (n,)."""
         self._hessian, self._inverse, self.age = self._field.curvature(self._with(c, x)), None, 0
 
     def _with(self, c: np.ndarray, x: np.ndarray) -> np.ndarray:

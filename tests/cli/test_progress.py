@@ -28,7 +28,7 @@ def test_unknown_end_and_rate():
     all_come = {**unknown, "escapes": EscapeProgress(12, 20, 3.4e8, 1.1e10)}
     assert progress.pace(all_come).endswith("12 of 20 features escaped, next at t = 3.4e+08, last at 1.1e+10")
     nothing_comes = {**unknown, "escapes": EscapeProgress(10, 20, None, None)}
-    assert progress.pace(nothing_comes) == "step 1200, until training accuracy is 1 and nothing changes any more"
+    assert progress.pace(nothing_comes) == "step 1200, goes on until training accuracy is 1 and nothing changes"
     assert progress.pace({**unknown, "escapes": None}) == progress.pace(nothing_comes)
     late = {**STATUS, "steps": None, "seconds_left": None}
     at_the_end = progress.pace({**late, "until": 5e8, "seconds_left": 79.6})

@@ -230,8 +230,9 @@ def passage(results: dict[str, Any]) -> str:
             ]
         )
     return (
-        "Runs are of Midpoint Mixup unless ERM or another law is named. Each is followed to the settled state or to the limit of time. "
-        "Targets in bold are missed. Midpoint Mixup at k = 50, and the runs of the picture, have passages of their own:\n\n"
+        "Targets in bold are missed. Runs are of Midpoint Mixup unless ERM or Mixup is named; *literal* is d = k^20. Each is followed to the settled "
+        "state or to the limit of time. The table counts classes by learned features: both, one, none. Memory is the most that this run or one "
+        "before it took. Midpoint Mixup at k = 50, and the runs of the picture, have passages of their own:\n\n"
         + table(heads, lines)
         + f"{_repeated_passage(results)}\n"
     )

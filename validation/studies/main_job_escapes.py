@@ -87,5 +87,6 @@ def passage(results: dict[str, Any]) -> str:
     return (
         f"`{results['command']}` on {results['cores']} cores: {results['step']} steps, {results['evaluations']} gradients, a file of "
         f"{results['file_bytes'] / 1e6:.0f} MB, {results['peak_bytes'] / 2**20:.0f} MiB of memory at most. Times between the two views of "
-        f"{gap['number']} classes are off by at most {100 * gap['largest']:.2g} %, in the median by {100 * gap['median']:.2g} %.\n"
+        f"{gap['number']} classes are off by at most {100 * gap['largest']:.2g} %, in the median by {100 * gap['median']:.2g} %. "
+        "Outputs are not compared: the study `escapes` does that, up to k = 20.\n"
     )
