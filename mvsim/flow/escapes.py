@@ -51,7 +51,7 @@ FIRST = 0.1
 """The first step, as a part of the time to the first escape."""
 
 LATE = 0.1
-"""Longest step, as a part of the time, once all views have escaped: what still moves changes with ln t."""
+"""Longest step, as a part of the time, once a view of every class has escaped: what still moves between escapes changes with ln t."""
 
 AFTER_UNSOLVED, LEAST = 0.3, 0.2
 """A step whose equation was not solved is tried again at `AFTER_UNSOLVED` of its size, one that was refused for its error at `LEAST` or more."""
@@ -146,7 +146,7 @@ class EscapeFollower(FlowIntegrator):
         while state.time < t_end:
             left, step, learned = t_end - state.time, state.step + 1, stage.layout.learned(stage.now.c)
             forecast = forecast_of(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
-            wanted = min(memory.h, forecast.longest_step, stage.left, LATE * state.time if learned.all() else np.inf)
+            wanted = min(memory.h, forecast.longest_step, stage.left, LATE * state.time if stage.layout.is_begun(learned).all() else np.inf)
             cut = wanted >= left * (1.0 - 1e-14)
             ending |= cut
             try:

@@ -65,6 +65,10 @@ class Layout:
         """Return (k V,) bool: the views that have escaped."""
         return self.largest_own(c) > LEARNED * self.of_views
 
+    def is_begun(self, learned: np.ndarray) -> np.ndarray:
+        """Return (k,) bool: whether a view of each class has escaped, where those of (k V,) have."""
+        return np.asarray(np.any(learned.reshape(self.shape[0], -1), axis=1))
+
     def is_open(self, learned: np.ndarray) -> np.ndarray:
         """Return (n,) bool: whether a view of the class of each correlation is still to escape; ``learned`` (k V,) says which have escaped."""
         return np.asarray(~np.all(learned.reshape(self.shape[0], -1), axis=1))[self.label]
