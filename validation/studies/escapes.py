@@ -1,11 +1,11 @@
 """The integrator that follows escapes against the flow: Midpoint Mixup and ERM in the default regime, both with the data of several seeds.
 
-The flow has rtol 1e-6, at k = 20 rtol 1e-4. Both are followed to the same time, that of a record beyond ten times the last escape (ERM: the last first
-escape of a class), where a run ends at the latest. Fails if views escape in another order than in the flow, if a time is off by more than 2 %, the
-time between the two views of a class by more than 10 % and ten of its recorded error, an output at the end by more than 0.01 + 1 %, or if a class has
-another number of learned features on 200 fresh draws there. Outputs are compared at a record beyond 1.3 times the last escape as well: off-diagonal
-correlations of the neurons that have escaped last are not in balance yet, and an output that they drive may change by a tenth within a hundredth of
-the time.
+The flow has rtol 1e-6, at k = 20 rtol 1e-4. Both are followed to the same time, that of a record beyond ten times the last escape, of ERM the last
+first escape of a class, where a run ends at the latest. Fails if views escape in another order than in the flow, if a time is off by more than 2 %,
+the time between the two views of a class by more than 10 % and ten of its recorded error, an output at the end by more than 0.01 + 1 %, or if a class
+has another number of learned features on 200 fresh draws there. Outputs are compared at a record beyond 1.3 times the last escape as well: off-
+diagonal correlations of the neurons that have escaped last are not in balance yet, and an output that they drive may change by a tenth within a
+hundredth of the time.
 """
 
 from __future__ import annotations
