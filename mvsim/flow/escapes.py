@@ -146,7 +146,9 @@ class EscapeFollower(FlowIntegrator):
         while state.time < t_end:
             left, step, learned = t_end - state.time, state.step + 1, stage.layout.learned(stage.now.c)
             forecast = forecast_of(stage.layout, stage.stiff.mask, stage.now, stage.past and stage.past.moment, stage.steps.charted, learned)
-            wanted = min(memory.h, forecast.longest_step, stage.left, LATE * state.time if stage.layout.is_begun(learned).all() else np.inf)
+            wanted = min(
+                memory.h, forecast.longest_step, stage.left, (LATE * state.time or np.inf) if stage.layout.is_begun(learned).all() else np.inf
+            )
             cut = wanted >= left * (1.0 - 1e-14)
             ending |= cut
             try:
