@@ -168,8 +168,8 @@ def test_what_an_earlier_end_has_changed_is_not_gone_on_from(field: Field, visit
     assert (last.c == visits[-1].state.c).all()
 
 
-def test_a_start_beyond_the_threshold_has_a_first_step(field: Field) -> None:
-    beyond = np.abs(_start().c) + 2.0 * PARAMETERS.rho
+def test_a_start_beyond_the_threshold_has_a_first_step(field: Field, objective: Objective) -> None:
+    beyond = np.abs(_start().c) + 2.0 * objective.linear_from
     last = list(EscapeFollower(field).trajectory(State(0, 0.0, beyond), 1.0))[-1].state
     assert last.time == 1.0
     assert np.isfinite(last.c).all()
