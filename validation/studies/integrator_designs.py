@@ -129,7 +129,7 @@ def judge(results: dict[str, Any]) -> list[str]:
 def headline(results: dict[str, Any]) -> str:
     problems = of_problems(results)
     met = sum((row := best(runs)) is not None and row["seconds"] <= PROBLEMS[name].seconds for name, runs in problems.items())
-    return f"{met} of {len(problems)} targets of time are met by some design; the others by none of those that were built"
+    return f"Of {len(problems)} targets of time {met or 'none'} {'is' if met == 1 else 'are'} met by any of {len(DESIGNS)} designs"
 
 
 def passage(results: dict[str, Any]) -> str:
