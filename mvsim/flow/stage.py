@@ -8,7 +8,7 @@ constant speed. So only these neurons are stepped:
 - the first to escape with another view of a class of which one view has escaped, which has changed the force on them;
 - the next few to escape, however late: how the forces on them change tells when the next mark is due.
 
-They make a field of their own, whose gradient costs a tenth of the whole one.
+They make a field of their own, whose gradient leaves out all others.
 
 The clock of a neuron that waits runs at the speed w0 that it had at the mark. At the next mark, a time H later, a whole gradient gives its speed
 w1, and the clock is set to where the mean of both speeds takes it. That is right to second order in H, and wrong by at most H |w1 - w0| / 2. The

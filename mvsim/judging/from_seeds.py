@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from mvsim.base.echo import quantity
 from mvsim.judging.controls import control_section
 from mvsim.judging.over_seeds import OfData, over_seeds
 from mvsim.judging.over_sizes import exponent_verdict, measured_constants
@@ -33,7 +34,7 @@ class FromSeeds:
             for setting in settings:
                 n = int(getattr(setting, size))
                 by_size[n], verdicts = judged_over_seeds(statement, setting, request.seeds)
-                title = f"{statement.name}, {size} = {n}, {request.seeds} {'seed' if request.seeds == 1 else 'seeds'}"
+                title = f"{statement.name}, {size} = {n}, {quantity(request.seeds, 'seed')}"
                 yield Section(title, verdicts, f"at {size} = {n}", [list(statement.regime(setting).departures)], stated=True)
             if trends := exponents(statement, {n: judged for n, judged in sorted(by_size.items()) if judged}):
                 yield Section(f"{statement.name}, trend in {size}", trends)

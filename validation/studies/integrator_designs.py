@@ -41,7 +41,6 @@ DESIGNS = {
     "coarse": Design("the flow, rtol 0.01", "flow", 1e-2),
     "jumps": Design("`escapes` with predicted jumps", "escapes", revision="c7c1312"),
     "steps": Design("`escapes` by steps alone", "escapes", revision="501ca1b"),
-    "residuals": Design("`escapes`, residuals and errors controlled", "escapes", revision="b0da113"),
     "escapes": Design("`escapes` as it is now", "escapes"),
 }
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from mvsim.base.echo import echo, path_text
+from mvsim.base.echo import echo, path_text, quantity
 from mvsim.base.errors import MvsimError, UsageError
 from mvsim.base.inputs import check_threads, make_folder
 from mvsim.flow import LAST_TIME
@@ -77,8 +77,8 @@ class OnRuns:
             present = self.runs_present(p, request)
             by_k[p.k], stopped = judgements_over_seeds(self.theorem, p, request)
             missing[p.k] = len(stopped)
-            title, place = f"{name}, k = {p.k}, {request.seeds} seeds", f"at k = {p.k}"
-            origin = f"{present} runs found in {request.folder}, {request.seeds - present} made"
+            title, place = f"{name}, k = {p.k}, {quantity(request.seeds, 'seed')}", f"at k = {p.k}"
+            origin = f"{quantity(present, 'run')} found in {request.folder}, {request.seeds - present} made"
             yield section_over_seeds(self.theorem, p.k, by_k[p.k], stopped, title, place, "; ".join([origin, *stopped]))
         if len(by_k) > 1 and any(by_k.values()):
             yield Section(f"{name}, trend in k", over_k(name, by_k, missing))
