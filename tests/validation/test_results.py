@@ -136,6 +136,7 @@ SPOILED = {
     "default_regime": _set("rates", "rows", 0, "rule", [0.25, 0.03, 0.001]),
     "escapes": _set("k = 6, seed 0", "other_features", 3),
     "escape_bounds": _set("k = 10, seed 1", "as they are", "escapes", "times", 0, 0, 1.0),
+    "escape_costs": _set("k = 20", "parts", "gradient of all neurons", "calls", 10**9),
     "escape_references": _set("k = 50, seed 0, flow, rtol = 0.0001", "times", 1, 1, 4.54e8),
     "flow_accuracy": _set("erm, rtol = 0.001", "error", 0.1),
     "flow_literal": _set("rows", 0, "rise", 0.02),

@@ -19,7 +19,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "Minimum-variance features": ("minimum_variance_views", "minimum_variance_figures"),
     "Beyond the theorems": ("choices", "adversary"),
     "Whether the numbers are right": ("flow_accuracy", "escapes", "escape_bounds", "escape_references", "flow_literal", "invariants"),
-    "What runs cost": ("flow_runs", "integrator_designs", "performance", "gpu"),
+    "What runs cost": ("flow_runs", "escape_costs", "integrator_designs", "performance", "gpu"),
     "The program": ("sweeps",),
 }  # fmt: skip
 """The studies as a reader wants them: what the theorems do, then whether the numbers are right, then what it costs."""

@@ -20,7 +20,7 @@ from lib.tables import table
 
 import mvsim
 from mvsim.base.echo import quantity
-from mvsim.flow import INTEGRATORS, State
+from mvsim.flow import INTEGRATORS, EscapeFollower, State
 from mvsim.multi_view.diagnostics import own_correlations
 from mvsim.runs.recording.entries import EscapeLog
 from mvsim.runs.simulation.field import field_of
@@ -58,7 +58,7 @@ class Flow(NamedTuple):
 
 
 DATA = ((50, 0, 1.2e8), *((20, seed, EVER) for seed in range(3)))
-BY = (("flow", 1e-4), ("flow", 1e-3), ("escapes", 1e-2))
+BY = (("flow", 1e-4), ("flow", 1e-3), ("escapes", EscapeFollower.usual))
 FLOWS = {flow.name: flow for by in BY for flow in (Flow(*data, *by) for data in DATA)}
 
 

@@ -51,9 +51,10 @@ PROBLEMS = {
     "k=10 d=k^20": Asked(mvsim.Parameters.literal(k=10), "midpoint", 60),
     "k=10 d=k^20 erm": Asked(mvsim.Parameters.literal(k=10), "erm", 30),
     "k=50 erm": Asked(mvsim.Parameters(k=50), "erm", 60),
+    "k=100": Asked(mvsim.Parameters(k=100), "midpoint", 3600),
 }
 
-TAKEN = {"k=20": "escapes"}
+TAKEN = {"k=20": "escapes", "k=100": "escapes"}
 """What `auto` takes, where that is not the flow."""
 
 LESS = 2 / 3
