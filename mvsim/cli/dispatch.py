@@ -114,7 +114,7 @@ def message(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, Interrupted):
         return _one_line(f"{error}; resume with: {resuming_command(arguments)}")
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted; runs that are saved stay, and the same command starts again with the rest"
+        return str(error) or "interrupted; runs that are saved stay, and the same command starts again with the rest"
     if isinstance(error, MemoryError):
         detail = f" ({shortened(str(error))})" if str(error) else ""
         return _one_line(f"not enough memory{detail}; make the problem smaller (k, m, N, G)")

@@ -65,7 +65,10 @@ def simulate(
     if options.get("resume") and not options.get("force") and before is None and not quiet:
         note(f"{path_text(path)}: nothing was saved there, so the run starts from the beginning")
     with nullcontext() if quiet else progress_on() as progress:
-        run = mvsim.simulate(parameters, out=path, progress=progress, **options)
+        try:
+            run = mvsim.simulate(parameters, out=path, progress=progress, **options)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted before the first step; nothing was written to {path_text(path)}") from None
     if json_:
         print(json.dumps(outcome(run), allow_nan=False))
     else:

@@ -54,7 +54,7 @@ PROBLEMS = {
     "k=100": Asked(mvsim.Parameters(k=100), "midpoint", 3600),
 }
 
-TAKEN = {"k=20": "escapes", "k=100": "escapes"}
+TAKEN = dict.fromkeys(("k=20", "k=10 d=20000", "k=100"), "escapes")
 """What `auto` takes, where that is not the flow."""
 
 LESS = 2 / 3
@@ -124,6 +124,19 @@ def judge(results: dict[str, Any]) -> list[str]:
                 if row["settled"] and row["learned"] == taken["learned"] and row["evaluations"] < LESS * taken["evaluations"]
             ]
     return wrong
+
+
+def citations(results: dict[str, Any]) -> dict[str, list[str]]:
+    rows = []
+    for problem, runs in of_problems(results).items():
+        cells = (_cell(runs[label]) if label in runs else "" for label in DESIGNS)
+        rows.append(f"| {problem} | {PROBLEMS[problem].seconds:.0f} s | {' | '.join(cells)} |")
+    return {"time-stepper-designs.md": rows}
+
+
+def _cell(row: dict[str, Any]) -> str:
+    settled = "" if row["settled"] else "not settled: "
+    return f"{settled}{row['seconds']:.0f} s, {row['evaluations']:,}"
 
 
 def headline(results: dict[str, Any]) -> str:

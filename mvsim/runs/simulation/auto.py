@@ -18,7 +18,7 @@ AUTO = "auto"
 CHOICES: ChainMap[str, type[GradientDescent] | type[FlowIntegrator]] = ChainMap({AUTO: GradientFlow}, INTEGRATORS)
 """What can be asked for. Of "auto" only what all that follow the flow share may be read here: `integrator_of` says which one it is."""
 
-FROM_K, FROM_R0, TO_R0 = 20, 0.05, 1.0
+FROM_K, FROM_R0, TO_R0 = 10, 0.05, 1.0
 """Least k, and least and largest initial correlation over the threshold, of runs that are followed from escape to escape."""
 
 
@@ -29,8 +29,7 @@ def integrator_of(p: Parameters, options: RunOptions, own_points: bool = False, 
 
     - `EscapeFollower` refuses all but a smoothed ReLU with alpha > 2, trained by the plain cross-entropy on points whose patches share one noise
       pattern, which given points need not do, with the compiled kernel;
-    - it saves time between the escapes of Midpoint Mixup at large k (study ``main_job_escapes``); at k = 20 it takes 0.36 to
-      0.52 of the gradients of the flow at rtol 1e-4 (study ``escapes``), and at k = 10 the flow takes less than a minute;
+    - it saves half of the gradients of Midpoint Mixup (studies ``integrator_designs``, ``main_job_escapes``); below k = 10 a flow takes seconds;
     - it has been compared with the flow at the default r0 (studies ``escapes``, ``main_job_escapes``), not at small r0, nor where
       correlations begin beyond the threshold;
     - ``rtol`` is an error of correlations in the flow, and of times to escapes there: who gives one is taken to mean the flow.

@@ -35,7 +35,7 @@ OTHERWISE = {
     "Mixup": ({}, {"method": "mixup"}),
     "Mixup at 1/2": ({}, {"method": "mixup", "mixing": 0.5}),
     "pairs": ({}, {"method": "mixup", "pairs": 5}),
-    "few classes": ({"k": 19}, {}),
+    "few classes": ({"k": 9}, {}),
     "d = k^20": ({"d": 20**20}, {}),
     "correlations beyond the threshold at the start": ({"rho": 0.005}, {}),
     "a tolerance": ({}, {"rtol": 5e-3}),
@@ -57,7 +57,7 @@ def follower(p, options):
 
 
 def test_escapes_are_followed_where_that_serves():
-    for p in (P, P.replace(noise="point"), P.replace(V=3), P.replace(k=30), mvsim.Parameters(k=20), mvsim.Parameters(k=1000)):
+    for p in (P, P.replace(k=10), P.replace(noise="point"), P.replace(V=3), P.replace(k=30), mvsim.Parameters(k=20), mvsim.Parameters(k=1000)):
         assert integrator_of(p, DEFAULTS) == EscapeFollower.name
     for options in ({"backend": "numba"}, {"t_end": 5.0}, {"settled_factor": 3.0}, {"n_test": 3}):
         assert integrator_of(P, RunOptions(**options)) == EscapeFollower.name
@@ -145,7 +145,7 @@ def test_a_file_of_either_is_the_run_that_asks_for_none():
 
 
 def test_the_integrator_is_named_where_it_is_not_the_one_that_is_taken():
-    large, small = mvsim.Parameters(k=50), mvsim.Parameters(k=10)
+    large, small = mvsim.Parameters(k=50), mvsim.Parameters(k=6)
     for p, options, name in (
         (large, {}, ""),
         (large, {"integrator": "auto"}, ""),
@@ -173,7 +173,7 @@ def test_the_integrator_is_named_where_it_is_not_the_one_that_is_taken():
 
 # ---- sweeps and predictions -----------------------------------------------------------------------------------------------------------
 
-VALUES = {"k": [10, 20], "m": 2, "N": 20, "P": 80, "method": "midpoint", **SHORT}
+VALUES = {"k": [6, 20], "m": 2, "N": 20, "P": 80, "method": "midpoint", **SHORT}
 
 
 def test_each_cell_of_a_sweep_has_its_own(tmp_path):
@@ -202,4 +202,4 @@ def test_predictions_are_of_what_is_taken():
     )
     assert count_of(auto) == count_of(escapes) < count_of(flow)
     assert bytes_of(auto) == bytes_of(escapes)
-    assert [mvsim.estimate(p, "midpoint").integrator for p in (P, P.replace(k=10))] == ["escapes", "flow"]
+    assert [mvsim.estimate(p, "midpoint").integrator for p in (P, P.replace(k=6))] == ["escapes", "flow"]
