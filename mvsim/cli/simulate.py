@@ -35,7 +35,7 @@ def simulate(
         Path | None, Parameter(help="Run file; by default one here, named after k, method, seed and what else is not the default, except --t-end.")
     ] = None,
     config: Annotated[Path | None, Parameter(help="TOML file with any of these options; the command line takes precedence.")] = None,
-    r0: Annotated[float | None, Parameter(help="In the place of d: the largest initial correlation is about this part of the threshold.")] = None,
+    r0: Annotated[float | None, Parameter(help="Instead of d: the largest initial correlation is about this part of the threshold.")] = None,
     regime: Annotated[
         Literal["scaled", "literal"],
         Parameter(help="scaled: the default d, at which ERM is predicted to learn both features in at most 2 % of the classes; literal: d = k^20."),
@@ -77,10 +77,10 @@ def simulate(
 
 
 def _note_coarse_steps(rtol: float | None, integrator: str) -> None:
-    """Say of a relative tolerance that the checks of a run tell nothing with it."""
+    """Warn if rtol is too coarse for a run to be judged."""
     if rtol is None:
         return
-    from mvsim.papers.on_runs import run_judges  # all verdicts come with it, which a run does not need
+    from mvsim.papers.on_runs import run_judges  # here, because it loads all verdicts
 
     coarsest = min(judge.coarsest_rtol for judge in run_judges()) / INTEGRATORS[integrator].as_flow
     if rtol > coarsest:
@@ -92,7 +92,7 @@ def _last_written(path: Path) -> int | None:
 
 
 def default_path(parameters: Parameters, options: dict[str, Any]) -> Path:
-    """Return where a run goes if nobody says."""
+    """Return where a run goes without --out."""
     all_options = DEFAULTS.model_copy(update=options)
     rest = {name: value for name, value in options.items() if name not in ("method", "seed", "resume", "force")}
     return Path(readable_name(parameters, all_options.method, all_options.seed, rest))
@@ -167,7 +167,7 @@ def _print_estimate(estimate: mvsim.Estimate, path: Path, run_options: RunOption
 
 
 def _two_digits(count: int) -> int:
-    """Return a count with two digits: more of them nobody knows."""
+    """Return a count with two digits: the estimate is no better."""
     return int(float(f"{count:.2g}"))
 
 

@@ -1,9 +1,9 @@
 """The gradient flow c' = -grad J(c), followed from escape to escape in large steps.
 
-It controls the errors of the times of escapes, of the gaps between the escapes of the two views of a class and of own correlations, and takes the
-largest steps that these allow. It does not control every output. At large k a flow spends most of its steps on off-diagonal correlations of escaped
-neurons, which drift between kinks of the activation for long. Their path seldom matters; here it is followed loosely, and where it does matter
-outputs can be wrong (`mvsim.flow.large_step` says when, the study ``escapes`` how many).
+It controls the errors of the times of escapes and of own correlations, and takes the largest steps that these allow. It records how far off the
+time between the escapes of the two views of a class may be. It does not control every output. At large k a flow spends most of its steps on
+off-diagonal correlations of escaped neurons, which drift between kinks of the activation for long. Their path is followed loosely here, and where
+it matters outputs are wrong (`mvsim.flow.large_step` says how that happens, the study ``escapes`` how often).
 
 A *mark* is a step at which a run can be recorded and resumed. The *clock* of a correlation is its coordinate on the chart (`mvsim.flow.chart`), which
 moves at a constant speed until it escapes, as long as the force on it lasts.
@@ -11,7 +11,7 @@ moves at a constant speed until it escapes, as long as the force on it lasts.
 - `stage`: the few neurons that are stepped between two marks, with a gradient of their own;
 - `large_step`: implicit steps, whose equations a damped Newton solves (`proximal_newton`);
 - `forecast`: the escapes to come, which bound each step;
-- `growth`: no step is longer than what grows takes to grow.
+- `growth`: no step is longer than the growth time of what grows.
 
 Its option is the relative error of the time to an escape that one step may make. A run can be resumed at a mark from correlations, velocities and the
 step before alone, because the Hessian is made and neurons are chosen anew there.

@@ -4,7 +4,7 @@ Of the m neurons of a class one or two escape for each view, and while one class
 constant speed. So only these neurons are stepped:
 
 - the stiff ones;
-- those that are soon to escape, or have an own correlation that others carry up and that is soon to escape;
+- those that are soon to escape, or have an own correlation that grows because others of the neuron push it and that is soon to escape;
 - the first to escape with another view of a class of which one view has escaped, which has changed the force on them;
 - the next few to escape, however late: how the forces on them change tells when the next mark is due.
 
@@ -38,15 +38,15 @@ RIVALS = 1.3
 as long."""
 
 UNIMPORTANT, OFF = 10.0, 5.0
-"""Factors by which times to an escape count as longer: in a class of which all views have escaped, where little depends on what escapes next; and of
-off-diagonal correlations, which matter if they escape before an own one."""
+"""Times to an escape count as so many times longer: `UNIMPORTANT` in a class of which all views have escaped, where little depends on what escapes
+next, and `OFF` of off-diagonal correlations, which matter only if they escape before an own one."""
 
 PROBES, CHANGED = 3, 0.1
 """The next `PROBES` own correlations to escape are stepped in any case. Once the force on one of them has changed by the part `CHANGED` a mark is
 made, if the change has lasted for `LONGEST`; a larger change makes it earlier in proportion."""
 
 LONGEST = 1.0 / SOON
-"""Most time between two marks, as a part of that to the first escape of a neuron that waits."""
+"""Longest time between two marks, as a part of that to the first escape of a neuron that waits."""
 
 
 class Stage:

@@ -293,6 +293,15 @@ def test_an_error_decides_the_exit_code(error, code):
     assert exit_code(getattr(package, error)("x")) == code
 
 
+def test_ctrl_c_before_the_first_step_says_that_nothing_was_written(mvsim, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(package, "simulate", interrupted)
+    result = mvsim("simulate", "--k", "3", "--method", "erm", "--out", "early.nc")
+    assert (result.code, result.err) == (130, "mvsim: interrupted before the first step; nothing was written to early.nc\n")
+
+
 def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):
     def diverge(*arguments, **options):
         raise package.DivergedError("eta=1e+300: the correlations are not finite after step 2")

@@ -1,10 +1,11 @@
 """Runs to the settled state at full size and at the literal d = k^20: how long they take, how many steps, how much memory, and what is learned.
 
 Every run is a process of its own, as a user would start it, after a small one that compiles. One that takes longer than ``--limit`` seconds is
-interrupted and saved, and what is told is how far it has come. The literal runs are repeated at rtol / 10, to show that the result does not
-depend on it. Runs with "default" in their names take the integrator that is chosen for them. Other runs have studies of their own: midpoint at
-k = 50 (`main_job`, `main_job_escapes`), both methods at k = 10, d = 20000 (`readme_figure`), ERM at d = k^20 (`flow_literal`), and those that miss
-their targets by several integrators (`integrator_designs`). Fails if a run has not settled, misses its target, or learns other features at rtol / 10.
+interrupted and saved, and what is told is how far it has come. The literal runs are repeated at rtol / 10, to show that the result does not depend
+on it. Runs have --rtol 1e-3, which selects the flow; those with "default" in their names leave the choice to auto. Other runs have studies of their
+own: midpoint at k = 50 (`main_job`, `main_job_escapes`), both methods at k = 10, d = 20000 (`readme_figure`), ERM at d = k^20 (`flow_literal`), and
+runs that miss their targets, by several integrators (`integrator_designs`). Fails if a run has not settled, misses its target, or learns other
+features at rtol / 10.
 """
 
 from __future__ import annotations
