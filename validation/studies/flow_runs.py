@@ -190,7 +190,8 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     rows = [
         f"Midpoint Mixup at k = 10 and 20, `--integrator flow` | settled after {took('k=10')} and {took('k=20', True)} minutes",
         f"ERM at k = 20, 50 and 100, all defaults | settled after {took('k=20 erm')}, {took('k=50 erm')} and {took('k=100 erm', True)} minutes",
-        f"Midpoint Mixup at k = 100, `--integrator flow` | not settled after {took('k=100 midpoint', True)} minutes",
+        f"the same with `--integrator flow` | not settled after {took('k=100 midpoint', True)} minutes, when "
+        f"{results['k=100 midpoint']['classes']['both']} of 100 had both",
         f"Mixup (lambda uniform) at k = 4 | not settled after {took('k=4 mixup', True)} minutes",
     ]
     rows.append(f"the same with `--P 100000`, 40 k^2 | settled after {took('k=50 P=100000 default', True)} minutes on one core")
