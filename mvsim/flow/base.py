@@ -133,6 +133,7 @@ class Integrator(ABC):
     follows_flow: ClassVar[bool] = False
     as_flow: ClassVar[float] = 1.0  # its states keep to the bounds of a flow with so many times its relative tolerance
     adds_up_dissipation: ClassVar[bool] = True  # whether it follows `State.dissipation`
+    controls_outputs: ClassVar[bool] = True  # whether it bounds the error that a step makes in every output
     learning_rate: float | None = None  # the step size, if all steps have the same
 
     def __init__(self, field: Field) -> None:

@@ -114,7 +114,7 @@ class EscapeFollower(FlowIntegrator):
     usual = 5e-3
     as_flow = 0.2  # by default the bounds are those of the default flow
     share_of_gradients = 0.5  # at k = 50 (studies main_job, main_job_escapes)
-    adds_up_dissipation = False
+    adds_up_dissipation = controls_outputs = False
 
     def __init__(self, field: Field, rtol: Rtol = None) -> None:
         super().__init__(field, rtol)

@@ -66,7 +66,9 @@ def test_a_run_that_follows_escapes_is_judged_by_what_it_promises(following):
     assert {verdict.status for verdict in verdicts.values()} == {"holds", "measured", "not applicable"}
     assert verdicts[TOLERANCE].measured == pytest.approx(1e-3)  # a fifth of its own
     assert verdicts["Gradient flow (escape times)"].measured >= 5e-4
-    assert {verdict.status for verdict in replayed(Evidence(following))} == {"holds"}
+    statuses = {verdict.name: verdict.status for verdict in replayed(Evidence(following))}
+    assert statuses.pop("Replay (margins)") == "measured"  # no error of outputs is bounded
+    assert set(statuses.values()) == {"holds"}
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.25])

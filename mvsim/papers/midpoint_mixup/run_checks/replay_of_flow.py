@@ -91,6 +91,9 @@ def replayed(evidence: Evidence, part: float = 1.0) -> list[Verdict]:
     accuracy = largest("training accuracy", statement, "accuracy", POINTS / p.N)
     statement = "least margins of training points, beside those of the replay at times close to theirs: largest difference over 1 + |margin|"
     margins = largest("margins", statement, "margin", MARGIN * rtol if flows else REPEATED)
+    if not integrator.controls_outputs:
+        unbounded = f"{margins.detail}; integrator {integrator.name} bounds no error of outputs"
+        margins = constant(margins.name, statement, margins.measured, detail=unbounded)
     if np.isnan(evidence.least_margin).all():
         margins = not_applicable(margins.name, statement, "the file has no margins: it is of an earlier version, or was changed")
     verdicts = [replace(states, count=made), learned, accuracy, margins]
