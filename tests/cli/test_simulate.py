@@ -339,5 +339,5 @@ def test_which_integrator_is_taken_is_told(mvsim):
     assert "Integrator: escapes (rtol=0.005, " in mvsim("show", "run.nc").out
     mvsim("simulate", *words, "--integrator", "flow", "--out", "run.nc", "--force")
     assert "Integrator: flow, chosen by auto." in mvsim("simulate", *words[:-1], "60", "--out", "run.nc", "--resume", "--dry-run").out
-    plan = mvsim("sweep", "--k", "10,20", *words[2:-3], "--out", "runs", "--dry-run", "--quiet").out
+    plan = mvsim("sweep", "--k", "6,20", *words[2:-3], "--out", "runs", "--dry-run", "--quiet").out
     assert [line.split()[3] for line in plan.splitlines()[2:4]] == ["flow", "escapes"]
