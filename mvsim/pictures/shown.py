@@ -26,6 +26,7 @@ class Shown:
 
     run: Run
     chosen: Sequence[int] | None = None  # Classes that are shown, counted from 0; all if there are none
+    begin: float = math.inf  # Where the axis of time begins: time 0 has its place there if that is before the first other record
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
@@ -39,14 +40,20 @@ class Shown:
 
     @cached_property
     def kept(self) -> NDArray[np.bool_]:
-        """Which records are drawn: time 0 has no place on a logarithmic axis, unless there is nothing else."""
+        """Which records are drawn: time 0 has no place on a logarithmic axis, but at its beginning, or if there is nothing else."""
         times = self.run.dataset["time"].to_numpy()
-        return times > 0 if (times > 0).any() else np.ones(len(times), dtype=bool)
+        return times > 0 if (times > 0).any() and not self.begins_at_0 else np.ones(len(times), dtype=bool)
+
+    @cached_property
+    def begins_at_0(self) -> bool:
+        """Whether time 0 is drawn, at the beginning of the axis."""
+        return self.begin < first_time(self.run) < math.inf
 
     @cached_property
     def times(self) -> NDArray[np.float64]:
         """Times of these records, dimensionless."""
-        return np.asarray(self.run.dataset["time"].to_numpy()[self.kept])
+        times = self.run.dataset["time"].to_numpy()[self.kept]
+        return np.asarray(np.where(times > 0.0, times, self.begin) if self.begins_at_0 else times)
 
     def over_time(self, name: str) -> NDArray[Any]:
         """Return a variable of the classes at these records: (time, class, ...)."""
@@ -126,6 +133,12 @@ class Shown:
         return float(self.run.dataset["time"].to_numpy()[risen.argmax()]) if risen.any() else math.inf
 
 
+def first_time(run: Run) -> float:
+    """Return the time of the first record after time 0; infinite if there is none."""
+    times = run.dataset["time"].to_numpy()
+    return float(times[times > 0].min(initial=math.inf))
+
+
 def shown_of(runs: Any, classes: Any) -> list[Shown]:
     """Return what is shown of runs; raise `UsageError` if one is no run, is of an unknown method, or lacks one of the classes."""
     for run in runs:
@@ -135,7 +148,8 @@ def shown_of(runs: Any, classes: Any) -> list[Shown]:
             raise UsageError(f"{path_text(run.path or 'runs')}: method={echo(run.method)}: this version draws {', '.join(OBJECTIVES)}")
     if classes is not None:
         _check_classes(classes, runs)
-    return [Shown(run, classes) for run in runs]
+    begin = min(map(first_time, runs), default=math.inf)
+    return [Shown(run, classes, begin) for run in runs]
 
 
 def _check_classes(classes: Any, runs: Sequence[Run]) -> None:

@@ -13,10 +13,11 @@ from mvsim.multi_view.objectives import OBJECTIVES
 from mvsim.pictures import ALL_PANELS, PANELS, run_figure, save_figure
 from mvsim.pictures.learned import bands_of
 from mvsim.pictures.panels import escapes, total_correlations
-from mvsim.pictures.shown import Shown
+from mvsim.pictures.shown import Shown, shown_of
 from mvsim.pictures.squares import count_dots
 from mvsim.pictures.style import BOTH, METHODS, NONE, ONE, STRONGER, WEAKER, paler
 from mvsim.pictures.trajectories import LOSS_FLOORS, loss_floor
+from mvsim.runs.run import Run
 
 WIDE = ["loss", "total-correlations"]
 """Panels of a picture that is as wide as one of all of them, and drawn sooner."""
@@ -337,6 +338,18 @@ def test_runs_of_different_kinds_have_one_note_on_a_panel(first):
     note = " ".join(run_figure(runs, ["learned-classes"]).get_supxlabel().split())
     assert note.count("Learned: ") == 1
     assert "; pale: by chance" in note
+
+
+def test_a_run_whose_records_begin_late_starts_at_the_left_edge_from_time_0():
+    early, late = synthetic_run("erm", k=4), synthetic_run("midpoint", k=4)
+    times = late.dataset["time"].values
+    late = Run(late.dataset.isel(time=(times == 0.0) | (times > times[len(times) // 2])), late.provenance)
+    first, second = shown_of([early, late], None)
+    assert (first.begins_at_0, second.begins_at_0) == (False, True)
+    assert second.times[0] == first.times[0] == times[times > 0.0][0]
+    np.testing.assert_array_equal(second.over_time("max_correlation")[0], late.dataset["max_correlation"].values[0])
+    assert "from its state at time 0" in " ".join(run_figure([early, late], ["correlations"]).get_supxlabel().split())
+    assert "from its state at time 0" not in run_figure([early], ["correlations"]).get_supxlabel()
 
 
 def test_the_footnote_says_where_a_logarithmic_axis_lacks_points():
