@@ -132,7 +132,8 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
     for problem, runs in of_problems(results).items():
         cells = (_cell(runs[label]) if label in runs else "" for label in DESIGNS)
         rows.append(f"| {problem} | {PROBLEMS[problem].seconds:.0f} s | {' | '.join(cells)} |")
-    limits = []
+    small = [f"{row['seconds']:.0f} s" for name in ("k=10 d=20000", "k=20") if (row := results.get(f"{name}: escapes"))]
+    limits = [f"Midpoint Mixup at k = 10, d = 20000, and at k = 20, all defaults | settled after {' and '.join(small)} on one core"]
     if large := results.get("k=100: escapes"):
         ended = f"{'settled' if large['settled'] else 'not settled'} after {large['seconds'] / 60:.0f} minutes on one core"
         limits.append(f"Midpoint Mixup at k = 100, all defaults | {ended}, when {large['classes']['both']} of 100 classes had both features")
