@@ -194,7 +194,7 @@ def citations(results: dict[str, Any]) -> dict[str, list[str]]:
         f"{results['k=100 midpoint']['classes']['both']} of 100 had both",
         f"Mixup (lambda uniform) at k = 4 | not settled after {took('k=4 mixup', True)} minutes",
     ]
-    rows.append(f"the same with `--P 100000`, 40 k^2 | settled after {took('k=50 P=100000 default', True)} minutes on one core")
+    rows.append(f"Midpoint Mixup at k = 50 with `--P 100000`, 40 k^2 | settled after {took('k=50 P=100000 default', True)} minutes on one core")
     if row := results.get("k=20 literal midpoint"):
         learned, minutes = f"{row['classes']['both']} of {sum(row['classes'].values())} classes", took("k=20 literal midpoint", True)
         settled = f"settled after {minutes} minutes, with both features in {learned}"
