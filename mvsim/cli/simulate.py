@@ -68,7 +68,9 @@ def simulate(
         try:
             run = mvsim.simulate(parameters, out=path, progress=progress, **options)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted before the first step; nothing was written to {path_text(path)}") from None
+            if _last_written(path) == before:
+                raise KeyboardInterrupt(f"interrupted before anything was saved; nothing was written to {path_text(path)}") from None
+            raise
     if json_:
         print(json.dumps(outcome(run), allow_nan=False))
     else:

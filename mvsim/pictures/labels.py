@@ -170,6 +170,8 @@ def _length(text: str) -> int:
 def footnote(runs: Sequence[Shown], panels: Sequence[Panel], width: int) -> str:
     """Return what a reader has to know beside the title: how panels are read, and the first way in which runs depart from what is assumed."""
     notes = [note for panel in panels if (note := panel.notes(runs))]
+    if any(shown.begins_at_0 for shown in runs) and any(panel.over_time for panel in panels):
+        notes.append("A run whose records begin late starts at the left edge, from its state at time 0.")
     lines = [wrapped(" ".join(notes), width)] if notes else []
     assumption = assumption_of(shown.run.parameters for shown in runs)
     departures = list(dict.fromkeys(deviation.name for shown in runs for deviation in shown.run.regime))

@@ -53,7 +53,6 @@ def _draw_correlations(axes: Axes, shown: Shown, limits: Limits) -> None:
 def _correlation_notes(runs: Sequence[Shown]) -> str:
     missing = any((shown.over_time("max_correlation") <= 0.0).any() for shown in runs)
     lines = "Correlations: thin lines are classes, thick ones their median; solid: the stronger view of a class, dashed: the weaker"
-    lines += "; a run whose records begin late starts at the left edge, from its state at time 0" if any(shown.begins_at_0 for shown in runs) else ""
     return f"{lines}; no line has a point where its correlation is not positive." if missing else f"{lines}."
 
 

@@ -293,13 +293,13 @@ def test_an_error_decides_the_exit_code(error, code):
     assert exit_code(getattr(package, error)("x")) == code
 
 
-def test_ctrl_c_before_the_first_step_says_that_nothing_was_written(mvsim, monkeypatch):
+def test_ctrl_c_before_anything_was_saved_says_that_nothing_was_written(mvsim, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(package, "simulate", interrupted)
     result = mvsim("simulate", "--k", "3", "--method", "erm", "--out", "early.nc")
-    assert (result.code, result.err) == (130, "mvsim: interrupted before the first step; nothing was written to early.nc\n")
+    assert (result.code, result.err) == (130, "mvsim: interrupted before anything was saved; nothing was written to early.nc\n")
 
 
 def test_divergence_has_its_own_exit_code(mvsim, monkeypatch):

@@ -348,8 +348,9 @@ def test_a_run_whose_records_begin_late_starts_at_the_left_edge_from_time_0():
     assert (first.begins_at_0, second.begins_at_0) == (False, True)
     assert second.times[0] == first.times[0] == times[times > 0.0][0]
     np.testing.assert_array_equal(second.over_time("max_correlation")[0], late.dataset["max_correlation"].values[0])
-    assert "from its state at time 0" in " ".join(run_figure([early, late], ["correlations"]).get_supxlabel().split())
-    assert "from its state at time 0" not in run_figure([early], ["correlations"]).get_supxlabel()
+    for runs, panel, told in (([early, late], "loss", True), ([early, late], "total-correlations", False), ([early], "loss", False)):
+        note = " ".join(run_figure(runs, [panel]).get_supxlabel().split())
+        assert ("from its state at time 0" in note) == told
 
 
 def test_the_footnote_says_where_a_logarithmic_axis_lacks_points():

@@ -30,7 +30,7 @@ def integrator_of(p: Parameters, options: RunOptions, own_points: bool = False, 
     - `EscapeFollower` refuses all but a smoothed ReLU with alpha > 2, trained by the plain cross-entropy on points whose patches share one noise
       pattern, which given points need not do, with the compiled kernel;
     - it takes 45 to 59 % of the gradients of the flow in Midpoint Mixup at k = 10 and 20 (study ``integrator_designs``), and less than half at k = 50
-      (``main_job``, ``main_job_escapes``); smaller networks were not measured;
+      (``main_job``, ``main_job_escapes``); at smaller k this was not measured;
     - its outputs have been compared with those of the flow at the default r0 alone (study ``escapes``): the bounds of r0 are chosen, not measured. At
       d = k^20 it does not come to the end (study ``integrator_designs``);
     - ``rtol`` is an error of correlations in the flow, and of times to escapes there: who gives one is taken to mean the flow.

@@ -463,6 +463,8 @@ def test_a_run_that_is_too_short_says_how_far_to_go():
     assert "have to last while t grows 10,000-fold; go on with --resume --t-end 1e+04 or more" in features.detail
     late, learned = made_up([[NONE] * 10, *[[BOTH] * 10] * 3], [0.0, 0.0, 0.0, 1.0], times=[0, 1, 10, 100])
     assert "; go on with --resume --t-end 3.2e+02 or more" in THEOREMS["4.7"].judge(late, learned)[1].detail
+    cut = Run(late.dataset, {**late.provenance, "status": "interrupted"})
+    assert "; go on with --resume; " in THEOREMS["4.7"].judge(cut, learned)[1].detail
 
 
 def test_without_saved_states_nothing_that_was_lost_is_seen():

@@ -183,9 +183,7 @@ def motion(records: FlowRecords) -> Verdict:
 
 def tolerance(records: FlowRecords) -> Verdict:
     """Decide whether rtol is fine enough: the bounds of these statements go with it, and beyond `COARSEST` they tell nothing."""
-    statement = (
-        "rtol, with integrator escapes a fifth of it, with which the bounds of these statements go; a coarser run cannot be told from a changed one"
-    )
+    statement = "rtol of the flow by whose bounds the states are judged; a coarser run cannot be told from a changed one"
     return at_most("Gradient flow (tolerance)", statement, records.rtol, COARSEST, otherwise="inconclusive")
 
 

@@ -147,7 +147,7 @@ def _lasting_text(run: Run, decision: Decision) -> list[str]:
     if not decision.is_lasting and decision.status == "inconclusive":
         why = "what is missing may still come, so that " if decision.factor == PATIENCE else ""
         details.append(f"too short to tell: {why}it and training accuracy have to last while t grows {fold_text(decision.factor)}")
-        until = "" if run.status == "interrupted" else f" --t-end {decision.until:.2g} or more"
+        until = "" if run.status in ("interrupted", "running") else f" --t-end {decision.until:.2g} or more"
         details += [f"go on with --resume{until}"] if decision.until > last else []
     return details
 
